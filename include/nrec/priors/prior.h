@@ -1,0 +1,100 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "nrec/core/array.h"
+#include "nrec/core/random.h"
+
+namespace nrec {
+
+/// One independent part of a prior as a problem file writes it and an estimator file stores it.
+struct PriorTerm {
+  std::vector<std::string> names;  // one name, or all names of a joint distribution, in column order
+  std::string family;              // "uniform", "multivariate_normal", ... (prior_families() lists them)
+  /// Numbers by keyword: {"low", {0.1}}, {"mean", {..D..}}, {"covariance", {..D*D row-major..}}.
+  std::vector<std::pair<std::string, std::vector<double>>> parameters;
+  /// "auto": the bijection that fits the support; "identity": theta itself is the unbounded coordinate
+  /// (walls stay walls; the two_moons task of the benchmark wants this).
+  std::string transform = "auto";
+
+  bool operator==(const PriorTerm&) const = default;
+};
+
+/// Product of independent PriorTerms: density, sampling, support, and a bijection to unbounded space.
+///
+/// Columns are in the order of the terms and of the names within them. Immutable; copies share state;
+/// all members are thread-safe.
+class Prior {
+ public:
+  /// Errors: ConfigError: unknown family or keyword (with the nearest known one), missing keyword, repeated or empty
+  /// name; DomainError: a parameter outside its range (not finite, low >= high, scale <= 0, covariance not positive
+  /// definite); ShapeError: wrong count of numbers.
+  static Prior from_terms(std::vector<PriorTerm> terms);
+  /// The empirical prior of a table of thetas [N, D]: sampling picks rows; there is no density.
+  /// Errors: ShapeError: no rows or names.size() != D; DomainError: not finite, or a constant column.
+  static Prior from_samples(std::vector<std::string> names, Matrix<double> theta);
+
+  std::size_t dim() const;
+  const std::vector<std::string>& names() const;
+  /// Empty for a prior given by samples.
+  const std::vector<PriorTerm>& terms() const;
+  /// The table of an empirical prior; empty otherwise.
+  const Matrix<double>& samples() const;
+  /// False for a prior given by samples: log_prob then throws UnsupportedError.
+  bool has_density() const;
+
+  /// theta of rows first_row .. first_row + theta.rows - 1; row i is a pure function of (seed, stream, i).
+  ///
+  /// Shapes   theta [n, D] out, n >= 0
+  void sample(std::uint64_t seed, Stream stream, std::uint64_t first_row, MatrixView<double> theta) const;
+
+  /// Normalised natural log density in theta space; -infinity outside the support and at nan.
+  ///
+  /// Shapes   theta [n, D] in; log_prob [n] out
+  void log_prob(MatrixView<const double> theta, std::span<double> log_prob) const;
+
+  /// Whether every coordinate is inside its support (bounds belong to it); nan is outside.
+  bool contains(std::span<const double> theta) const;
+
+  /// The bijection to unbounded space, applied to each row (logit of the unit interval, log above a bound, identity).
+  /// A theta on a bound maps to a large finite number, never to infinity or nan.
+  ///
+  /// Shapes   theta [n, D] in; u [n, D] out (may alias)
+  void to_unbounded(MatrixView<const double> theta, MatrixView<double> u) const;
+
+  /// Inverse of to_unbounded; the result is always inside the support for terms with transform "auto".
+  void to_constrained(MatrixView<const double> u, MatrixView<double> theta) const;
+
+  /// log |d theta / d u| summed over columns, at u: log p_u(u) = log_prob(theta(u)) + this.
+  ///
+  /// Shapes   u [n, D] in; log_jacobian [n] out
+  void log_abs_det_jacobian(MatrixView<const double> u, std::span<double> log_jacobian) const;
+
+  /// Lower and upper bound of the support of column `d` (+-infinity where unbounded).
+  std::pair<double, double> bounds(std::size_t d) const;
+
+  /// One line per term, for humans: "mass ~ uniform(low = 0.1, high = 10)".
+  std::vector<std::string> description() const;
+
+ private:
+  struct State;
+  explicit Prior(std::shared_ptr<const State> state);
+  std::shared_ptr<const State> state_;
+};
+
+/// Keyword of one family with its meaning, for help texts and checks.
+struct PriorFamilyInfo {
+  std::string family;
+  std::string formula;                // density in ASCII
+  std::vector<std::string> keywords;  // e.g. {"location", "scale"}; alternatives "covariance|precision"
+};
+/// All families in the order of the documentation.
+const std::vector<PriorFamilyInfo>& prior_families();
+
+}  // namespace nrec

@@ -1,0 +1,59 @@
+#include "nrec/core/thread_pool.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <vector>
+
+#include "nrec/core/error.h"
+
+namespace nrec {
+namespace {
+
+TEST(ThreadPool, RunsEveryTaskOnce) {
+  for (const int threads : {1, 2, 3, 7}) {
+    ThreadPool pool(threads);
+    EXPECT_EQ(pool.num_threads(), threads);
+    for (int repeat = 0; repeat < 50; ++repeat) {
+      std::vector<std::atomic<int>> counts(101);
+      pool.run(counts.size(), [&](std::size_t task, int worker) {
+        EXPECT_LT(worker, threads);
+        counts[task].fetch_add(1);
+      });
+      for (const auto& count : counts) ASSERT_EQ(count.load(), 1);
+    }
+  }
+}
+
+TEST(ThreadPool, RethrowsTheExceptionOfATaskAndGoesOn) {
+  ThreadPool pool(3);
+  EXPECT_THROW(pool.run(10,
+                        [](std::size_t task, int) {
+                          if (task == 5) throw DomainError("five");
+                        }),
+               DomainError);
+  std::atomic<int> done{0};
+  pool.run(10, [&](std::size_t, int) { done.fetch_add(1); });
+  EXPECT_EQ(done.load(), 10);
+}
+
+TEST(ThreadPool, RefusesImpossibleThreadCounts) {
+  EXPECT_THROW(ThreadPool(-1), DomainError);
+  EXPECT_THROW(ThreadPool(5000), DomainError);
+}
+
+TEST(ThreadPool, FlushesDenormalsInsideTasksOnly) {
+  ThreadPool pool(2);
+  volatile float tiny = 1e-38f;
+  std::atomic<int> flushed{0};
+  pool.run(8, [&](std::size_t, int) {
+    volatile float smaller = tiny * 0.01f;
+    if (smaller == 0.0f) flushed.fetch_add(1);
+  });
+  EXPECT_EQ(flushed.load(), 8);
+  volatile float outside = tiny * 0.01f;
+  EXPECT_GT(outside, 0.0f);
+}
+
+}  // namespace
+}  // namespace nrec

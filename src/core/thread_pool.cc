@@ -1,0 +1,125 @@
+#include "nrec/core/thread_pool.h"
+
+#include <atomic>
+#include <condition_variable>
+#include <exception>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#if defined(__SSE2__)
+#include <immintrin.h>
+#endif
+
+#include "nrec/core/error.h"
+
+namespace nrec {
+
+FlushDenormals::FlushDenormals() {
+#if defined(__SSE2__)
+  saved_ = _mm_getcsr();
+  _mm_setcsr(saved_ | 0x8040u);  // flush results to zero, treat denormal operands as zero
+#endif
+}
+
+FlushDenormals::~FlushDenormals() {
+#if defined(__SSE2__)
+  _mm_setcsr(saved_);
+#endif
+}
+
+struct ThreadPool::State {
+  std::mutex mutex;
+  std::condition_variable work_ready;
+  std::condition_variable work_done;
+  std::vector<std::jthread> threads;
+  int num_threads = 1;
+  std::uint64_t generation = 0;  // which call to run() the workers have seen
+  int busy = 0;                  // workers still in this generation
+  bool quit = false;
+
+  std::atomic<std::size_t> next_task{0};
+  std::size_t num_tasks = 0;
+  Call call = nullptr;
+  void* context = nullptr;
+  std::exception_ptr failure;
+
+  void work(int worker) {
+    const FlushDenormals flush;
+    try {
+      for (std::size_t task = next_task.fetch_add(1); task < num_tasks; task = next_task.fetch_add(1)) call(context, task, worker);
+    } catch (...) {
+      const std::lock_guard lock(mutex);
+      if (!failure) failure = std::current_exception();
+      next_task.store(num_tasks);
+    }
+  }
+
+  void loop(int worker) {
+    std::uint64_t seen = 0;
+    for (;;) {
+      {
+        std::unique_lock lock(mutex);
+        work_ready.wait(lock, [&] { return quit || generation != seen; });
+        if (quit) return;
+        seen = generation;
+      }
+      work(worker);
+      const std::lock_guard lock(mutex);
+      if (--busy == 0) work_done.notify_one();
+    }
+  }
+};
+
+ThreadPool::ThreadPool(int num_threads) : state_(std::make_unique<State>()) {
+  constexpr int kMostThreads = 1024;
+  if (num_threads < 0 || num_threads > kMostThreads) {
+    throw DomainError("threads = " + std::to_string(num_threads) + " is outside 0.." + std::to_string(kMostThreads) +
+                      "; use 0 for one thread per core");
+  }
+  if (num_threads == 0) num_threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  state_->num_threads = num_threads;
+  State* state = state_.get();
+  for (int worker = 1; worker < num_threads; ++worker) state_->threads.emplace_back([state, worker] { state->loop(worker); });
+}
+
+ThreadPool::~ThreadPool() {
+  {
+    const std::lock_guard lock(state_->mutex);
+    state_->quit = true;
+  }
+  state_->work_ready.notify_all();
+}
+
+int ThreadPool::num_threads() const { return state_->num_threads; }
+
+void ThreadPool::run_erased(std::size_t num_tasks, Call call, void* context) {
+  if (num_tasks == 0) return;
+  State& state = *state_;
+  const bool alone = state.num_threads == 1 || num_tasks == 1;
+  {
+    const std::lock_guard lock(state.mutex);
+    require_internal(state.call == nullptr, "ThreadPool::run called from inside a task of the same pool");
+    state.next_task.store(0);
+    state.num_tasks = num_tasks;
+    state.call = call;
+    state.context = context;
+    state.failure = nullptr;
+    if (!alone) {
+      state.busy = state.num_threads - 1;
+      ++state.generation;
+    }
+  }
+  if (!alone) state.work_ready.notify_all();
+  state.work(0);
+  std::unique_lock lock(state.mutex);
+  state.work_done.wait(lock, [&] { return state.busy == 0; });
+  state.call = nullptr;
+  const std::exception_ptr failure = std::exchange(state.failure, nullptr);
+  lock.unlock();
+  if (failure) std::rethrow_exception(failure);
+}
+
+}  // namespace nrec
