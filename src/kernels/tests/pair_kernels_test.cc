@@ -1,0 +1,191 @@
+// Every instruction set present against `ref`, at sizes that are not multiples of anything.
+#include "nrec/kernels/pair_kernels.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "nrec/core/random.h"
+#include "nrec/kernels/dispatch.h"
+
+namespace nrec {
+namespace {
+
+std::vector<float> random_floats(std::size_t n, std::uint64_t row) {
+  RandomStream random(11, Stream::check, row);
+  std::vector<float> values(n);
+  for (float& value : values) value = static_cast<float>(random.normal());
+  return values;
+}
+
+template <class T>
+void expect_close(const std::vector<T>& actual, const std::vector<T>& expected, double tolerance, const char* what) {
+  ASSERT_EQ(actual.size(), expected.size());
+  double scale = 1.0;
+  for (const T value : expected) scale = std::max(scale, std::fabs(static_cast<double>(value)));
+  for (std::size_t i = 0; i < actual.size(); ++i) {
+    ASSERT_NEAR(actual[i], expected[i], tolerance * scale) << what << " at " << i;
+  }
+}
+
+class PairKernelParity : public ::testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    for (const IsaStatus& status : isa_list()) {
+      if (status.name == GetParam() && !status.available) GTEST_SKIP() << GetParam() << ": " << status.reason;
+    }
+    fast_ = &pair_kernels(GetParam());
+  }
+  const PairKernels& ref_ = pair_kernels("ref");
+  const PairKernels* fast_ = nullptr;
+};
+
+TEST_P(PairKernelParity, PackingIsTheSameToTheBit) {
+  for (const std::size_t k : {1u, 5u, 16u, 48u}) {
+    const std::size_t n = 32;
+    const auto w = random_floats(k * n, k);
+    std::vector<float> a(k * n), b(k * n);
+    ref_.pack(w.data(), k, n, a.data());
+    fast_->pack(w.data(), k, n, b.data());
+    EXPECT_EQ(a, b);
+    if (k % kFeatureBlock == 0) {
+      ref_.pack_transposed(w.data(), k, n, a.data());
+      fast_->pack_transposed(w.data(), k, n, b.data());
+      EXPECT_EQ(a, b);
+    }
+  }
+}
+
+TEST_P(PairKernelParity, MatrixProducts) {
+  for (const std::size_t m : {1u, 2u, 3u, 4u, 5u, 6u, 7u, 47u, 48u, 49u, 101u}) {
+    for (const std::size_t k : {1u, 7u, 64u}) {
+      for (const std::size_t n : {16u, 64u}) {
+        const std::size_t lda = k + 3;
+        const std::size_t ldc = n + 16;
+        const auto a = random_floats(m * lda, m);
+        const auto w = random_floats(k * n, k);
+        const auto bias = random_floats(n, n);
+        const auto c = random_floats(m * ldc, 5);
+        std::vector<float> packed(k * n);
+        ref_.pack(w.data(), k, n, packed.data());
+        for (const bool accumulate : {false, true}) {
+          for (const float* b : {static_cast<const float*>(nullptr), bias.data()}) {
+            auto c_ref = c, c_fast = c;
+            ref_.gemm(a.data(), lda, m, k, packed.data(), n, b, accumulate, c_ref.data(), ldc);
+            fast_->gemm(a.data(), lda, m, k, packed.data(), n, b, accumulate, c_fast.data(), ldc);
+            expect_close(c_fast, c_ref, 1e-6, "gemm");
+          }
+        }
+        const auto d = random_floats(m * ldc, 6);
+        auto dw_ref = random_floats(k * n, 7);
+        auto dw_fast = dw_ref;
+        ref_.gemm_weights(a.data(), lda, d.data(), ldc, m, k, n, dw_ref.data());
+        fast_->gemm_weights(a.data(), lda, d.data(), ldc, m, k, n, dw_fast.data());
+        expect_close(dw_fast, dw_ref, 2e-6, "gemm_weights");
+      }
+    }
+  }
+}
+
+TEST_P(PairKernelParity, RowwiseAndColumnwiseSteps) {
+  for (const std::size_t rows : {1u, 3u, 64u, 65u, 130u}) {
+    const std::size_t width = 32;
+    const auto z = random_floats(rows * width, rows);
+    const auto scale = random_floats(width, 1), shift = random_floats(width, 2), mean = random_floats(width, 3);
+    const auto d = random_floats(rows * width, 4), extra = random_floats(rows * width, 8);
+    const auto per_row = random_floats(rows, 9);
+    const auto run = [&](const PairKernels& kernels, std::vector<std::vector<float>>& floats, std::vector<std::vector<double>>& doubles) {
+      std::vector<float> out(rows * width), dd = d, dz = extra, dw(width, 0.5f), dots(rows);
+      std::vector<double> s1(width, 1.0), s2(width, 2.0);
+      std::vector<std::uint32_t> index(rows);
+      for (std::size_t r = 0; r < rows; ++r) index[r] = static_cast<std::uint32_t>((r * 7) % rows);
+      kernels.add_rows(z.data(), index.data(), shift.data(), rows, width, out.data());
+      floats.push_back(out);
+      kernels.affine_relu(z.data(), rows, width, scale.data(), shift.data(), out.data());
+      floats.push_back(out);
+      kernels.affine_relu_backward(z.data(), rows, width, scale.data(), shift.data(), dd.data(), dz.data());
+      floats.push_back(dd);
+      floats.push_back(dz);
+      dd = d;
+      kernels.affine_relu_backward(z.data(), rows, width, scale.data(), shift.data(), dd.data(), nullptr);
+      floats.push_back(dd);
+      kernels.column_moments(z.data(), rows, width, mean.data(), s1.data(), s2.data());
+      doubles.push_back(s1);
+      doubles.push_back(s2);
+      dd = d;
+      kernels.batch_norm_sums(z.data(), rows, width, scale.data(), shift.data(), mean.data(), dd.data(), s1.data(), s2.data());
+      floats.push_back(dd);
+      doubles.push_back(s1);
+      doubles.push_back(s2);
+      for (const bool accumulate : {false, true}) {
+        kernels.batch_norm_backward(z.data(), dd.data(), rows, width, scale.data(), shift.data(), mean.data(), mean.data(), accumulate, dz.data());
+        floats.push_back(dz);
+      }
+      kernels.row_dots(z.data(), rows, width, scale.data(), 0.25f, dots.data());
+      floats.push_back(dots);
+      kernels.row_dots_backward(z.data(), per_row.data(), rows, width, scale.data(), out.data(), dw.data());
+      floats.push_back(out);
+      floats.push_back(dw);
+      kernels.column_sums(z.data(), rows, width, dw.data());
+      floats.push_back(dw);
+    };
+    std::vector<std::vector<float>> f_ref, f_fast;
+    std::vector<std::vector<double>> d_ref, d_fast;
+    run(ref_, f_ref, d_ref);
+    run(*fast_, f_fast, d_fast);
+    for (std::size_t i = 0; i < f_ref.size(); ++i) expect_close(f_fast[i], f_ref[i], 2e-6, ("float output " + std::to_string(i)).c_str());
+    for (std::size_t i = 0; i < d_ref.size(); ++i) expect_close(d_fast[i], d_ref[i], 2e-6, ("double output " + std::to_string(i)).c_str());
+  }
+}
+
+TEST_P(PairKernelParity, LayerNormWithPaddingColumns) {
+  const std::size_t rows = 13, width = 64;
+  for (const std::size_t features : {1u, 7u, 50u, 64u}) {
+    auto z = random_floats(rows * width, features);
+    const auto gain = random_floats(width, 1), shift = random_floats(width, 2), d = random_floats(rows * width, 3);
+    std::vector<std::vector<float>> outputs[2];
+    for (const int which : {0, 1}) {
+      const PairKernels& kernels = which ? *fast_ : ref_;
+      std::vector<float> mean(rows), rstd(rows), a(rows * width), dd = d, dz(rows * width, 1.0f), dgain(width), dshift(width);
+      kernels.layer_norm_relu(z.data(), rows, width, features, 1e-5f, gain.data(), shift.data(), mean.data(), rstd.data(), a.data());
+      for (std::size_t r = 0; r < rows; ++r) {
+        for (std::size_t c = features; c < width; ++c) ASSERT_EQ(a[r * width + c], 0.0f);
+      }
+      if (features > 1) {
+        kernels.layer_norm_relu_backward(z.data(), rows, width, features, gain.data(), shift.data(), mean.data(), rstd.data(), dd.data(), true,
+                                         dz.data(), dgain.data(), dshift.data());
+      }
+      for (auto* v : {&mean, &rstd, &a, &dz, &dgain, &dshift}) outputs[which].push_back(*v);
+    }
+    for (std::size_t i = 0; i < outputs[0].size(); ++i) expect_close(outputs[1][i], outputs[0][i], 5e-6, "layer norm");
+  }
+}
+
+TEST_P(PairKernelParity, AdamFollowsTheReference) {
+  const std::size_t n = 37;
+  auto w_ref = random_floats(n, 1), m_ref = random_floats(n, 2), v_ref = random_floats(n, 3);
+  for (float& v : v_ref) v = std::fabs(v);
+  auto w = w_ref, m = m_ref, v = v_ref;
+  const auto grad = random_floats(n, 4);
+  ref_.adam(w_ref.data(), grad.data(), m_ref.data(), v_ref.data(), n, 0.5f, 0.9f, 0.999f, 0.01f, 1.5f, 1e-8f);
+  fast_->adam(w.data(), grad.data(), m.data(), v.data(), n, 0.5f, 0.9f, 0.999f, 0.01f, 1.5f, 1e-8f);
+  expect_close(w, w_ref, 1e-6, "w");
+  expect_close(m, m_ref, 1e-6, "m");
+  expect_close(v, v_ref, 1e-6, "v");
+}
+
+TEST(RefAdam, FirstStepMovesByTheLearningRate) {
+  // Closed form: after one step m/(1-b1) / (sqrt(v/(1-b2)) + eps) = sign(g), so w moves by -rate.
+  float w = 1.0f, m = 0.0f, v = 0.0f;
+  const float grad = 3.0f;
+  const float rate = 0.01f;
+  pair_kernels("ref").adam(&w, &grad, &m, &v, 1, 1.0f, 0.9f, 0.999f, rate / 0.1f, 1.0f / std::sqrt(0.001f), 1e-8f);
+  EXPECT_NEAR(w, 1.0f - rate, 1e-6);
+}
+
+INSTANTIATE_TEST_SUITE_P(AllInstructionSets, PairKernelParity, ::testing::Values("avx2", "ref"), [](const auto& instance) { return instance.param; });
+
+}  // namespace
+}  // namespace nrec
