@@ -1,0 +1,79 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "networks/tile_pass.h"
+#include "nrec/networks/pair_step.h"
+
+namespace nrec {
+
+/// The pair network step on one table of kernels.
+///
+/// The x rows of a batch are cut into groups (about kGroupPairs pairs each, all candidates of a row together), groups
+/// into kNumLanes contiguous lanes. Layer norm and none: forward, loss and backward of a group run while its
+/// activations are in cache. Batch norm: one stage for all groups, then the sums over all pairs, then the next stage.
+class PairEngine final : public PairNetworkStep {
+ public:
+  static constexpr std::size_t kNumLanes = 16;    // fixed: sums must not depend on the machine
+  static constexpr std::size_t kGroupPairs = 96;  // about ten buffers of this many rows fit a 512 KB cache
+
+  PairEngine(std::string_view isa, ThreadPool& pool);
+
+  double loss_and_gradient(PairNetwork& network, const PairBatch& batch, const RowLoss& loss, std::span<float> gradient) override;
+  void logits(const PairNetwork& network, const PairBatch& batch, MatrixView<float> logits) override;
+  std::string_view isa() const override { return kernels_.name; }
+
+ private:
+  struct Group {
+    std::size_t first_row;  // of x
+    std::size_t num_rows;
+  };
+  struct Lane {
+    std::vector<float> gradient;   // laid out like the weights, without the x input layer
+    std::vector<double> sums;      // 2 x width: batch-norm sums
+    double loss = 0.0;
+  };
+  struct Scratch {  // one per thread
+    std::vector<float> memory, theta_rows, logits, d_logits, row_norms;
+    tile::Buffers buffers;
+  };
+
+  void prepare(const PairNetwork& network, const PairBatch& batch, bool backward);
+  void resize_scratch(const PairNetwork& network, std::size_t rows, bool whole_step_in_memory);
+  void input_rows(const PairNetwork& network, const PairBatch& batch);
+  template <class Body>
+  void for_groups(const Body& body);  // body(group, lane number, worker) in order within a lane
+
+  void forward_input(const PairBatch& batch, const Group& group, float* z) const;
+  void input_backward(const PairNetwork& network, const PairBatch& batch, const Group& group, const float* dz, Scratch& scratch, Lane& lane);
+  double row_losses(const Group& group, const RowLoss& loss, const float* logits, float* d_logits, float scale) const;
+
+  void fused_step(const PairNetwork& network, const PairBatch& batch, const RowLoss& loss);
+  void batch_norm_step(PairNetwork& network, const PairBatch& batch, const RowLoss& loss);
+  tile::Buffers step_buffers(const Group& group, const Scratch& scratch) const;
+  void clear_sums();
+  std::vector<double>& add_sums();
+  void finish_batch_statistics(PairNetwork& network, std::size_t i, int which);
+  void batch_norm_coefficients(PairNetwork& network, std::size_t i, int which);
+  void finish_gradient(const PairNetwork& network, const PairBatch& batch, std::span<float> gradient);
+
+  const PairKernels& kernels_;
+  ThreadPool& pool_;
+  tile::PackedNetwork packed_;
+  std::vector<Group> groups_;
+  std::vector<std::size_t> lane_first_;  // kNumLanes + 1 group numbers
+  std::vector<Lane> lanes_;
+  std::vector<Scratch> scratch_;
+  std::size_t columns_ = 0;
+  std::size_t width_ = 0;
+  std::vector<float> u_, v_, d_v_;       // theta and x sides of the input layer per row; gradient of the x side
+  // Batch norm only: activations of all pairs, and what its way back needs per column.
+  std::vector<std::vector<float>> step_z_, step_t_;
+  std::vector<float> step_dz_, step_d_, step_logits_, step_d_logits_;
+  std::vector<std::vector<float>> batch_mean_, batch_rstd_;  // [2 num_blocks][width]
+  std::vector<float> c0_, c1_, c2_;
+};
+
+}  // namespace nrec

@@ -1,0 +1,210 @@
+#include "nrec/networks/pair_step.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "networks/tests/double_network.h"
+#include "nrec/core/error.h"
+#include "nrec/core/random.h"
+#include "nrec/kernels/dispatch.h"
+#include "nrec/losses/contrastive_loss.h"
+
+namespace nrec {
+namespace {
+
+/// Random rows and candidate lists, kept alive with the view on them.
+struct Problem {
+  Matrix<float> theta, x;
+  Matrix<std::uint32_t> candidates;
+  PairBatch batch;
+
+  Problem(std::size_t rows, std::size_t dim_theta, std::size_t dim_x, std::size_t columns) : theta(rows, dim_theta), x(rows, dim_x), candidates(rows, columns) {
+    RandomStream random(2, Stream::check, rows * 1000 + columns);
+    for (float& v : theta.values()) v = static_cast<float>(random.normal());
+    for (float& v : x.values()) v = static_cast<float>(random.normal());
+    for (std::size_t b = 0; b < rows; ++b) {
+      candidates(b, 0) = static_cast<std::uint32_t>(b);
+      for (std::size_t c = 1; c < columns; ++c) candidates(b, c) = static_cast<std::uint32_t>((b + 3 * c) % rows);
+    }
+    batch = {theta, x, candidates};
+  }
+};
+
+/// A network whose every weight is far from zero, so that no branch of the code is silent.
+PairNetwork busy_network(const PairNetworkShape& shape) {
+  PairNetwork network = PairNetwork::initialised(shape, 1);
+  auto tensors = network.tensors();
+  RandomStream random(9, Stream::check);
+  for (NetworkTensor& tensor : tensors) {
+    for (float& value : tensor.values) {
+      if (tensor.name.ends_with("running_variance")) {
+        value = static_cast<float>(random.uniform(0.5, 2.0));
+      } else if (tensor.name.ends_with(".gain")) {
+        value = static_cast<float>(random.uniform(0.5, 1.5));
+      } else {
+        value += static_cast<float>(0.2 * random.normal());
+      }
+    }
+  }
+  network.set_tensors(tensors);
+  return network;
+}
+
+RowLoss row_loss(const ContrastiveLoss& loss) {
+  return {[](const void* context, std::span<const float> logits, std::span<float> d) { return static_cast<const ContrastiveLoss*>(context)->row(logits, d); }, &loss};
+}
+
+using Case = std::tuple<std::string, Norm>;
+
+class PairStep : public ::testing::TestWithParam<Case> {
+ protected:
+  void SetUp() override {
+    for (const IsaStatus& status : isa_list()) {
+      if (status.name == isa() && !status.available) GTEST_SKIP() << status.name << ": " << status.reason;
+    }
+  }
+  std::string isa() const { return std::get<0>(GetParam()); }
+  PairNetworkShape shape() const { return {.dim_theta = 3, .dim_x = 5, .hidden_features = 11, .num_blocks = 2, .norm = std::get<1>(GetParam())}; }
+};
+
+TEST_P(PairStep, GradientMatchesFiniteDifferencesInDouble) {
+  const Problem problem(23, 3, 5, 7);
+  const double gamma = 2.0;
+  const ContrastiveLoss loss(LossKind::nre_c, 6, gamma, true);
+  ThreadPool pool(2);
+  const auto step = make_pair_step(isa(), pool);
+  PairNetwork network = busy_network(shape());
+  testing::DoubleNetwork truth(network);
+  const double expected_loss = truth.loss(problem.batch, gamma);
+  std::vector<float> gradient(network.weights().size());
+  PairNetwork trained = network;
+  EXPECT_NEAR(step->loss_and_gradient(trained, problem.batch, row_loss(loss), gradient), expected_loss, 2e-6 * std::max(1.0, expected_loss));
+
+  double largest = 0;
+  for (const float g : gradient) largest = std::max(largest, static_cast<double>(std::fabs(g)));
+  ASSERT_GT(largest, 1e-2);
+  std::size_t checked = 0;
+  for (std::size_t i = 0; i < gradient.size(); ++i) {
+    if (network.weights()[i] == 0.0f && gradient[i] == 0.0f) continue;  // padding
+    const double saved = truth.w[i], h = 1e-6;
+    truth.w[i] = saved + h;
+    const double up = truth.loss(problem.batch, gamma);
+    truth.w[i] = saved - h;
+    const double down = truth.loss(problem.batch, gamma);
+    truth.w[i] = saved;
+    ASSERT_NEAR(gradient[i], (up - down) / (2 * h), 2e-5 * std::max(1.0, largest)) << "weight " << i;
+    ++checked;
+  }
+  EXPECT_GE(checked + 2 * 11, network.num_parameters());
+}
+
+TEST_P(PairStep, PaddingStaysZero) {
+  const Problem problem(23, 3, 5, 7);
+  const ContrastiveLoss loss(LossKind::nre_c, 6, 1.0, true);
+  ThreadPool pool(1);
+  const auto step = make_pair_step(isa(), pool);
+  PairNetwork network = busy_network(shape());
+  std::vector<float> gradient(network.weights().size());
+  step->loss_and_gradient(network, problem.batch, row_loss(loss), gradient);
+  PairNetwork only_real(shape());
+  std::copy(gradient.begin(), gradient.end(), only_real.weights().begin());
+  PairNetwork repadded(shape());
+  auto tensors = only_real.tensors();
+  repadded.set_tensors(tensors);  // copies the real entries only
+  for (std::size_t i = 0; i < gradient.size(); ++i) ASSERT_EQ(gradient[i], repadded.weights()[i]) << i;
+}
+
+TEST_P(PairStep, EvaluationModeMatchesTheDoubleNetwork) {
+  const Problem problem(30, 3, 5, 4);
+  ThreadPool pool(2);
+  const auto step = make_pair_step(isa(), pool);
+  const PairNetwork network = busy_network(shape());
+  testing::DoubleNetwork truth(network);
+  truth.training = false;
+  const std::vector<double> expected = truth.logits(problem.batch);
+  Matrix<float> logits(30, 4);
+  step->logits(network, problem.batch, logits);
+  for (std::size_t i = 0; i < expected.size(); ++i) ASSERT_NEAR(logits.values()[i], expected[i], 2e-5 * (1 + std::fabs(expected[i])));
+  // The evaluator of one x agrees with the step.
+  const PairEvaluator evaluate(network, problem.x.row(7), isa(), pool);
+  std::vector<float> values(30);
+  evaluate(problem.theta, values);
+  for (std::size_t c = 0; c < 4; ++c) EXPECT_NEAR(values[problem.candidates(7, c)], logits(7, c), 1e-5 * (1 + std::fabs(logits(7, c))));
+}
+
+TEST_P(PairStep, SameBitsForAnyNumberOfThreads) {
+  const Problem problem(131, 3, 5, 20);
+  const ContrastiveLoss loss(LossKind::nre_c, 19, 1.0, true);
+  std::vector<float> first;
+  double first_loss = 0;
+  for (const int threads : {1, 2, 3, 7}) {
+    ThreadPool pool(threads);
+    const auto step = make_pair_step(isa(), pool);
+    PairNetwork network = busy_network(shape());
+    std::vector<float> gradient(network.weights().size());
+    double value = 0;
+    for (int repeat = 0; repeat < 2; ++repeat) value = step->loss_and_gradient(network, problem.batch, row_loss(loss), gradient);
+    gradient.insert(gradient.end(), network.statistics().begin(), network.statistics().end());
+    if (first.empty()) {
+      first = gradient;
+      first_loss = value;
+    }
+    EXPECT_EQ(first, gradient) << threads;
+    EXPECT_EQ(first_loss, value);
+  }
+}
+
+TEST_P(PairStep, RefusesShapesThatDoNotFit) {
+  ThreadPool pool(1);
+  const auto step = make_pair_step(isa(), pool);
+  const PairNetwork network = busy_network(shape());
+  Problem problem(5, 3, 5, 2);
+  Matrix<float> logits(5, 2);
+  problem.candidates(2, 1) = 5;
+  try {
+    step->logits(network, problem.batch, logits);
+    FAIL() << "no error";
+  } catch (const ShapeError& error) {
+    EXPECT_EQ(std::string(error.what()), "pair network step: candidates points to theta row 5 of 5");
+  }
+  const Problem narrow(5, 2, 5, 2);
+  EXPECT_THROW(step->logits(network, narrow.batch, logits), ShapeError);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, PairStep,
+                         ::testing::Combine(::testing::Values("ref", "avx2"), ::testing::Values(Norm::batch, Norm::layer, Norm::none)),
+                         [](const auto& instance) { return std::get<0>(instance.param) + "_" + std::string(norm_name(std::get<1>(instance.param))); });
+
+TEST(PairStepBatchNorm, RunningStatisticsFollowTheBatch) {
+  const PairNetworkShape shape = {.dim_theta = 3, .dim_x = 5, .hidden_features = 11, .num_blocks = 1, .norm = Norm::batch};
+  const Problem problem(23, 3, 5, 7);
+  const ContrastiveLoss loss(LossKind::nre_c, 6, 1.0, true);
+  ThreadPool pool(1);
+  const auto step = make_pair_step("ref", pool);
+  PairNetwork network = busy_network(shape);
+  std::vector<float> gradient(network.weights().size());
+  const std::vector<float> before(network.statistics().begin(), network.statistics().end());
+  step->loss_and_gradient(network, problem.batch, row_loss(loss), gradient);
+  // Column 0 of the input layer's output, by hand.
+  std::vector<double> z;
+  for (std::size_t b = 0; b < 23; ++b) {
+    for (const std::uint32_t t : problem.candidates.row(b)) {
+      double value = network.weights()[network.bias_in()];
+      for (std::size_t k = 0; k < 3; ++k) value += problem.theta(t, k) * network.weights()[network.theta_in() + k * network.width()];
+      for (std::size_t k = 0; k < 5; ++k) value += problem.x(b, k) * network.weights()[network.x_in() + k * network.width()];
+      z.push_back(value);
+    }
+  }
+  double mean = 0, variance = 0;
+  for (const double v : z) mean += v / static_cast<double>(z.size());
+  for (const double v : z) variance += (v - mean) * (v - mean) / static_cast<double>(z.size() - 1);
+  EXPECT_NEAR(network.statistics()[network.running_mean(0, 0)], 0.9 * before[network.running_mean(0, 0)] + 0.1 * mean, 1e-5);
+  EXPECT_NEAR(network.statistics()[network.running_variance(0, 0)], 0.9 * before[network.running_variance(0, 0)] + 0.1 * variance, 1e-5);
+}
+
+}  // namespace
+}  // namespace nrec

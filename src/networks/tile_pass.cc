@@ -1,0 +1,139 @@
+#include "networks/tile_pass.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace nrec::tile {
+
+void PackedNetwork::pack(const PairNetwork& network, const PairKernels& kernels, bool backward) {
+  const std::size_t width = network.width();
+  const PairNetworkShape& shape = network.shape();
+  const float* w = network.weights().data();
+  blocks.resize(shape.num_blocks);
+  const auto resize_and_pack = [&](std::vector<float>& packed, std::size_t offset, std::size_t rows, bool transposed) {
+    packed.resize(rows * width);
+    (transposed ? kernels.pack_transposed : kernels.pack)(w + offset, rows, width, packed.data());
+  };
+  resize_and_pack(theta_in, network.theta_in(), shape.dim_theta, false);
+  resize_and_pack(x_in, network.x_in(), shape.dim_x, false);
+  for (std::size_t i = 0; i < shape.num_blocks; ++i) {
+    Block& block = blocks[i];
+    const PairNetwork::BlockOffsets at = network.block(i);
+    resize_and_pack(block.w1, at.w1, width, false);
+    resize_and_pack(block.w2, at.w2, width, false);
+    if (backward) {
+      resize_and_pack(block.w1_transposed, at.w1, width, true);
+      resize_and_pack(block.w2_transposed, at.w2, width, true);
+    }
+    for (const int which : {0, 1}) {
+      block.scale[which].assign(width, 1.0f);
+      block.shift[which].assign(width, 0.0f);
+      if (shape.norm == Norm::none) continue;
+      const float* gain = w + (which ? at.gain2 : at.gain1);
+      const float* shift = w + (which ? at.shift2 : at.shift1);
+      for (std::size_t c = 0; c < width; ++c) {
+        double scale = gain[c];
+        double offset = shift[c];
+        if (shape.norm == Norm::batch) {
+          const float* statistics = network.statistics().data();
+          const double mean = statistics[network.running_mean(i, which) + c];
+          const double variance = statistics[network.running_variance(i, which) + c];
+          scale /= std::sqrt(variance + PairNetwork::kBatchNormEps);
+          offset -= mean * scale;
+        }
+        block.scale[which][c] = static_cast<float>(scale);
+        block.shift[which][c] = static_cast<float>(offset);
+      }
+    }
+  }
+}
+
+void Pass::activate(std::size_t i, int which, std::size_t rows, const Buffers& b) const {
+  const PackedNetwork::Block& block = p_.blocks[i];
+  const float* input = which ? b.t[i] : b.z[i];
+  if (n_.shape().norm == Norm::layer) {
+    const std::size_t at = (2 * i + static_cast<std::size_t>(which)) * rows;
+    k_.layer_norm_relu(input, rows, n_.width(), n_.shape().hidden_features, PairNetwork::kLayerNormEps, block.scale[which].data(),
+                       block.shift[which].data(), b.row_mean + at, b.row_rstd + at, b.a);
+  } else {
+    k_.affine_relu(input, rows, n_.width(), block.scale[which].data(), block.shift[which].data(), b.a);
+  }
+}
+
+void Pass::first_linear(std::size_t i, std::size_t rows, const Buffers& b) const {
+  const std::size_t width = n_.width();
+  k_.gemm(b.a, width, rows, width, p_.blocks[i].w1.data(), width, weight(n_.block(i).b1), false, b.t[i], width);
+}
+
+void Pass::second_linear(std::size_t i, std::size_t rows, const Buffers& b) const {
+  const std::size_t width = n_.width();
+  if (b.z[i + 1] != b.z[i]) std::copy_n(b.z[i], rows * width, b.z[i + 1]);
+  k_.gemm(b.a, width, rows, width, p_.blocks[i].w2.data(), width, weight(n_.block(i).b2), true, b.z[i + 1], width);
+}
+
+void Pass::output(std::size_t rows, const Buffers& b, float* logits) const {
+  k_.row_dots(b.z.back(), rows, n_.width(), weight(n_.out_weight()), *weight(n_.out_bias()), logits);
+}
+
+void Pass::output_backward(std::size_t rows, const Buffers& b, const float* d_logits, float* gradient) const {
+  k_.row_dots_backward(b.z.back(), d_logits, rows, n_.width(), weight(n_.out_weight()), b.dz, gradient + n_.out_weight());
+  float sum = 0.0f;
+  for (std::size_t r = 0; r < rows; ++r) sum += d_logits[r];
+  gradient[n_.out_bias()] += sum;
+}
+
+void Pass::second_linear_backward(std::size_t i, std::size_t rows, const Buffers& b, float* gradient) const {
+  const std::size_t width = n_.width();
+  const PairNetwork::BlockOffsets at = n_.block(i);
+  k_.gemm_weights(b.a, width, b.dz, width, rows, width, width, gradient + at.w2);
+  k_.column_sums(b.dz, rows, width, gradient + at.b2);
+  k_.gemm(b.dz, width, rows, width, p_.blocks[i].w2_transposed.data(), width, nullptr, false, b.d, width);
+}
+
+void Pass::first_linear_backward(std::size_t i, std::size_t rows, const Buffers& b, float* gradient) const {
+  const std::size_t width = n_.width();
+  const PairNetwork::BlockOffsets at = n_.block(i);
+  k_.gemm_weights(b.a, width, b.d, width, rows, width, width, gradient + at.w1);
+  k_.column_sums(b.d, rows, width, gradient + at.b1);
+  k_.gemm(b.d, width, rows, width, p_.blocks[i].w1_transposed.data(), width, nullptr, false, b.e, width);
+}
+
+void Pass::activate_backward(std::size_t i, int which, std::size_t rows, const Buffers& b, float* gradient) const {
+  const PackedNetwork::Block& block = p_.blocks[i];
+  const float* input = which ? b.t[i] : b.z[i];
+  float* d = which ? b.d : b.e;
+  float* target = which ? b.d : b.dz;
+  if (n_.shape().norm == Norm::layer) {
+    const PairNetwork::BlockOffsets at = n_.block(i);
+    const std::size_t row = (2 * i + static_cast<std::size_t>(which)) * rows;
+    k_.layer_norm_relu_backward(input, rows, n_.width(), n_.shape().hidden_features, block.scale[which].data(), block.shift[which].data(),
+                                b.row_mean + row, b.row_rstd + row, d, which == 0, target, gradient + (which ? at.gain2 : at.gain1),
+                                gradient + (which ? at.shift2 : at.shift1));
+  } else {
+    k_.affine_relu_backward(input, rows, n_.width(), block.scale[which].data(), block.shift[which].data(), d, which ? nullptr : b.dz);
+  }
+}
+
+void Pass::forward(std::size_t rows, const Buffers& b, float* logits) const {
+  for (std::size_t i = 0; i < n_.shape().num_blocks; ++i) {
+    activate(i, 0, rows, b);
+    first_linear(i, rows, b);
+    activate(i, 1, rows, b);
+    second_linear(i, rows, b);
+  }
+  output(rows, b, logits);
+}
+
+void Pass::backward(std::size_t rows, const Buffers& b, const float* d_logits, float* gradient) const {
+  output_backward(rows, b, d_logits, gradient);
+  for (std::size_t i = n_.shape().num_blocks; i-- > 0;) {
+    activate(i, 1, rows, b);
+    second_linear_backward(i, rows, b, gradient);
+    activate_backward(i, 1, rows, b, gradient);
+    activate(i, 0, rows, b);
+    first_linear_backward(i, rows, b, gradient);
+    activate_backward(i, 0, rows, b, gradient);
+  }
+}
+
+}  // namespace nrec::tile

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "nrec/kernels/pair_kernels.h"
+#include "nrec/networks/pair_network.h"
+
+namespace nrec::tile {
+
+/// Weights of one step in the order the kernels read them, and each norm as a per-column affine map.
+struct PackedNetwork {
+  struct Block {
+    std::vector<float> w1, w2, w1_transposed, w2_transposed;
+    std::vector<float> scale[2], shift[2];  // none: 1, 0; batch: gain/sd, shift - mean gain/sd; layer: gain, shift
+  };
+  std::vector<Block> blocks;
+  std::vector<float> theta_in;  // packed
+  std::vector<float> x_in;      // packed
+
+  /// Packs what changes with the weights; running statistics become the affine maps of batch norm.
+  void pack(const PairNetwork& network, const PairKernels& kernels, bool backward);
+};
+
+/// Activations of the pairs of one tile: rows x width each, wherever they live (a thread's scratch or the whole step's memory).
+struct Buffers {
+  std::vector<float*> z;  // num_blocks + 1: the residual stream before each block and after the last
+  std::vector<float*> t;  // num_blocks: output of the first linear layer
+  float* a = nullptr;     // normalised and rectified input of a linear layer (recomputed on the way back)
+  float* d = nullptr;     // gradient inside a block
+  float* e = nullptr;     // second gradient inside a block
+  float* dz = nullptr;    // gradient of the residual stream
+  float* row_mean = nullptr;  // layer norm: [2 num_blocks][rows]
+  float* row_rstd = nullptr;
+};
+
+/// The stages of a forward and backward pass over one tile. A fused pass calls all of them for one tile while it is in cache;
+/// exact batch norm calls one stage for all tiles, then the next.
+class Pass {
+ public:
+  Pass(const PairNetwork& network, const PackedNetwork& packed, const PairKernels& kernels) : n_(network), p_(packed), k_(kernels) {}
+
+  /// a = relu(norm(input of linear layer `which` of block i)).
+  void activate(std::size_t i, int which, std::size_t rows, const Buffers& b) const;
+  void first_linear(std::size_t i, std::size_t rows, const Buffers& b) const;
+  void second_linear(std::size_t i, std::size_t rows, const Buffers& b) const;
+  void output(std::size_t rows, const Buffers& b, float* logits) const;
+
+  void output_backward(std::size_t rows, const Buffers& b, const float* d_logits, float* gradient) const;
+  /// Gradients of W2, b2; d = gradient of the activations in front of it. Expects `a` activated.
+  void second_linear_backward(std::size_t i, std::size_t rows, const Buffers& b, float* gradient) const;
+  /// Gradients of W1, b1 from d; e = gradient of the activations in front of it. Expects `a` activated.
+  void first_linear_backward(std::size_t i, std::size_t rows, const Buffers& b, float* gradient) const;
+  /// Backward of relu and norm for layer norm and none: which = 1 turns d into the gradient of t, which = 0 adds to dz.
+  void activate_backward(std::size_t i, int which, std::size_t rows, const Buffers& b, float* gradient) const;
+
+  /// All blocks, then the logits.
+  void forward(std::size_t rows, const Buffers& b, float* logits) const;
+  /// From d_logits down to dz at the input layer; layer norm and none only.
+  void backward(std::size_t rows, const Buffers& b, const float* d_logits, float* gradient) const;
+
+ private:
+  const float* weight(std::size_t offset) const { return n_.weights().data() + offset; }
+  const PairNetwork& n_;
+  const PackedNetwork& p_;
+  const PairKernels& k_;
+};
+
+}  // namespace nrec::tile
