@@ -23,6 +23,7 @@ class Record {
   void set(std::string_view name, RecordValue value);
   // One overload per accepted kind, so that a literal never becomes a bool by accident.
   void set(std::string_view name, const char* value) { set(name, RecordValue(std::string(value))); }
+  void set(std::string_view name, const std::string& value) { set(name, RecordValue(value)); }
   void set(std::string_view name, std::string_view value) { set(name, RecordValue(std::string(value))); }
   void set(std::string_view name, int value) { set(name, RecordValue(static_cast<std::int64_t>(value))); }
   void set(std::string_view name, std::size_t value) { set(name, RecordValue(static_cast<std::int64_t>(value))); }

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "nrec/core/array.h"
+#include "nrec/core/run_context.h"
+#include "nrec/priors/prior.h"
+#include "nrec/training/ratio_estimator.h"
+
+namespace nrec {
+
+/// Unnormalised posterior for one observation: log density(theta) = log_ratio(theta) + log prior(theta).
+///
+/// Made from an estimator, or from any function that gives the log ratio (an exact one, for tests). Not to be called from
+/// two threads at once: it uses all threads of the pool itself.
+class Posterior {
+ public:
+  using LogRatio = std::function<void(MatrixView<const double> theta, std::span<double> log_ratio)>;
+
+  /// Shapes   x_o [dim_x].  Errors as RatioEstimator::encode_x. The estimator is copied as far as needed.
+  static Posterior from_estimator(const RatioEstimator& estimator, std::span<const double> x_o, const RunContext& run);
+  /// `log_ratio` gets thetas [n, D] inside the support and fills n values; nan counts as minus infinity.
+  static Posterior from_log_ratio(Prior prior, LogRatio log_ratio);
+
+  const Prior& prior() const { return prior_; }
+
+  /// log r(x_o | theta) up to the estimator's error; minus infinity where it is not finite (counted).
+  ///
+  /// Shapes   theta [n, D] in; log_ratio [n] out
+  void log_ratio(MatrixView<const double> theta, std::span<double> log_ratio) const;
+
+  /// log_ratio + log prior; minus infinity outside the support. Errors: UnsupportedError: a prior given by samples.
+  void log_density(MatrixView<const double> theta, std::span<double> log_density) const;
+
+  /// Log ratios that were not finite so far and counted as zero density (plus infinity included: it is an error of the network).
+  std::size_t num_non_finite() const { return *num_non_finite_; }
+
+ private:
+  Posterior(Prior prior, LogRatio log_ratio);
+  Prior prior_;
+  LogRatio function_;
+  std::shared_ptr<std::size_t> num_non_finite_;
+};
+
+/// Columns of x_o outside the range of the simulations.
+struct OutsideColumn {
+  std::size_t column;
+  double value, low, high;
+};
+std::vector<OutsideColumn> columns_outside(const RatioEstimator& estimator, std::span<const double> x_o);
+/// One sentence that names the columns, or "" when none is outside.
+std::string outside_warning(const std::vector<OutsideColumn>& columns);
+
+}  // namespace nrec

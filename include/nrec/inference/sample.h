@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "nrec/core/options.h"
+#include "nrec/core/run_context.h"
+#include "nrec/inference/posterior.h"
+#include "nrec/inference/posterior_draws.h"
+
+namespace nrec {
+
+struct SamplingOptions {
+  std::string method = "auto";
+  std::int64_t num_samples = 10000;
+  std::int64_t max_evaluations = 200000000;
+  double max_seconds = 600.0;
+};
+
+/// Section [sampling].
+void describe(OptionTable& table, SamplingOptions& options);
+
+/// Draws with the method of the options ("auto" explains its choice in the message).
+/// Errors   ConfigError: unknown method; UnsupportedError: the method needs a prior density and there is none
+PosteriorDraws sample(const Posterior& posterior, const SamplingOptions& options, const RunContext& run);
+
+/// Rejection sampling with the prior as proposal.
+///
+///   accept theta ~ prior when log r - log U > B, U ~ U(0, 1), B = largest log r seen + log 1.2
+///
+/// The bound comes from the first prior draws and a local search around the best of them; a candidate above it raises it,
+/// and what was accepted before is judged again by the same U, so the result is as if the final bound had been known.
+/// Candidate i and its U are pure functions of (seed, i). Never hangs: it ends when the draws are complete, the evaluations
+/// or seconds are spent, or a stop is requested, and returns what it has with a forecast.
+/// Source   [Miller2022, app.]; docs/methods/sampling.md
+PosteriorDraws sample_by_rejection(const Posterior& posterior, const SamplingOptions& options, const RunContext& run);
+
+}  // namespace nrec

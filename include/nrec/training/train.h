@@ -1,0 +1,92 @@
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "nrec/core/options.h"
+#include "nrec/core/run_context.h"
+#include "nrec/simulation/simulation_set.h"
+#include "nrec/training/ratio_estimator.h"
+
+namespace nrec {
+
+struct NetworkOptions {
+  int hidden_features = 128;
+  int num_blocks = 3;
+  std::string norm = "batch";
+};
+
+struct TrainingOptions {
+  std::string loss = "nre-c";
+  int num_classes = 99;
+  double gamma = 1.0;
+  std::string contrast = "shared";
+  int training_batch_size = 1024;
+  double learning_rate = 5e-4;
+  std::string learning_rate_schedule = "constant";
+  double clip_max_norm = 5.0;
+  double validation_fraction = 0.1;
+  int max_num_epochs = 1000;
+  int stop_after_epochs = 50;
+  std::string standardise_x = "independent";
+};
+
+/// Sections [network] and [training]: names, ranges and help. The table is bound to the structs.
+void describe(OptionTable& table, NetworkOptions& options);
+void describe(OptionTable& table, TrainingOptions& options);
+
+enum class TrainingStatus {
+  converged,        // the validation loss stopped improving
+  epochs_done,      // max_num_epochs reached
+  budget_spent,     // time limit
+  stopped,          // a stop was requested; the checkpoint continues it
+  diverged,         // the loss became non-finite; the best earlier state is kept
+};
+std::string_view training_status_name(TrainingStatus status);
+
+struct TrainingSummary {
+  TrainingStatus status = TrainingStatus::epochs_done;
+  bool usable = false;       // there is an estimator with a finite validation loss
+  std::string message;       // one sentence: why it ended and what to do
+  int num_epochs = 0;
+  int best_epoch = 0;
+  double best_validation_loss = 0.0;
+  double best_validation_loss_se = 0.0;
+  std::size_t num_training_rows = 0, num_validation_rows = 0, batch_size = 0;
+  double seconds = 0.0;
+  std::string isa;
+  std::vector<std::string> warnings;
+};
+
+struct TrainingResult {
+  std::optional<RatioEstimator> estimator;  // empty when not usable
+  TrainingSummary summary;
+};
+
+/// Where training leaves its state so that it can go on after any end of the process. Atomic; at most one write a second
+/// besides the ones at stop and end.
+struct CheckpointOptions {
+  std::filesystem::path path;  // empty: none
+  bool resume = false;         // go on from `path` if it exists
+};
+
+/// Simulations -> ratio estimator, on fixed data.
+///
+/// Adam on mini-batches of contrastive pairs; after every epoch the loss of all validation rows on fixed contrastive sets;
+/// the state of the best epoch is kept. Every random choice is a pure function of (seed, what, epoch or step): equal bits
+/// for any number of threads and after a kill and resume.
+///
+/// Errors   ShapeError: dimensions of prior and simulations differ, too few rows for num_classes (with the largest that fits);
+///          DomainError: constant theta, theta outside the prior's support, failed rows left in the set;
+///          ConfigError: option values; IoError: checkpoint of another problem or unreadable
+/// Cost     per step about 12 R H^2 B (K + 1) floating-point operations
+/// Source   [Miller2022, sec. 2-4, app. B]
+TrainingResult train(const Prior& prior, const SimulationSet& simulations, const NetworkOptions& network,
+                     const TrainingOptions& options, const RunContext& run, const CheckpointOptions& checkpoint = {});
+
+/// Row numbers that training keeps for validation: a pure function of (seed, number of rows, validation_fraction).
+std::vector<std::uint32_t> validation_rows(std::size_t num_rows, double validation_fraction, std::uint64_t seed);
+
+}  // namespace nrec

@@ -1,0 +1,45 @@
+#include "nrec/inference/summarise.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace nrec {
+
+namespace {
+
+double quantile(const std::vector<double>& sorted, double q) {
+  const double position = q * static_cast<double>(sorted.size() - 1);
+  const auto below = static_cast<std::size_t>(position);
+  const std::size_t above = std::min(below + 1, sorted.size() - 1);
+  return sorted[below] + (position - static_cast<double>(below)) * (sorted[above] - sorted[below]);
+}
+
+}  // namespace
+
+std::vector<MarginalSummary> summarise(const PosteriorDraws& draws) {
+  std::vector<MarginalSummary> table;
+  const std::size_t n = draws.size();
+  if (n == 0) return table;
+  std::vector<double> column(n);
+  for (std::size_t d = 0; d < draws.theta.cols(); ++d) {
+    for (std::size_t i = 0; i < n; ++i) column[i] = draws.theta(i, d);
+    std::sort(column.begin(), column.end());
+    MarginalSummary row;
+    row.name = d < draws.names.size() ? draws.names[d] : "theta[" + std::to_string(d) + "]";
+    double sum = 0.0;
+    for (const double value : column) sum += value - column[0];
+    row.mean = column[0] + sum / static_cast<double>(n);
+    double square = 0.0;
+    for (const double value : column) square += (value - row.mean) * (value - row.mean);
+    row.sd = n > 1 ? std::sqrt(square / static_cast<double>(n - 1)) : std::numeric_limits<double>::quiet_NaN();
+    row.quantile05 = quantile(column, 0.05);
+    row.quantile50 = quantile(column, 0.50);
+    row.quantile95 = quantile(column, 0.95);
+    row.ess = static_cast<double>(n);  // the draws of the present samplers are independent
+    table.push_back(row);
+  }
+  return table;
+}
+
+}  // namespace nrec

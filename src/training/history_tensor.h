@@ -1,0 +1,19 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "nrec/io/safetensors.h"
+#include "nrec/training/ratio_estimator.h"
+
+namespace nrec {
+
+/// Per-epoch records as a tensor [epochs, 8] (columns in the order of EpochRecord), and back.
+NamedTensor history_tensor(std::span<const EpochRecord> history);
+/// Errors   IoError: missing or misshapen; `where` starts the message
+std::vector<EpochRecord> history_from(const TensorFile& file, std::string_view where);
+
+/// The tensor `name` of the file. Errors: IoError: missing, with the file's name.
+const NamedTensor& required_tensor(const TensorFile& file, std::string_view name, std::string_view where);
+
+}  // namespace nrec
