@@ -34,10 +34,11 @@ class Prior {
  public:
   /// Errors: ConfigError: unknown family or keyword (with the nearest known one), missing keyword, repeated or empty
   /// name; DomainError: a parameter outside its range (not finite, low >= high, scale <= 0, covariance not positive
-  /// definite); ShapeError: wrong count of numbers.
+  /// definite); ShapeError: wrong count of numbers, or several names for a family of one parameter.
   static Prior from_terms(std::vector<PriorTerm> terms);
   /// The empirical prior of a table of thetas [N, D]: sampling picks rows; there is no density.
-  /// Errors: ShapeError: no rows or names.size() != D; DomainError: not finite, or a constant column.
+  /// Errors: ShapeError: no rows or names.size() != D; DomainError: not finite, or a constant column;
+  /// ConfigError: repeated or empty name.
   static Prior from_samples(std::vector<std::string> names, Matrix<double> theta);
 
   std::size_t dim() const;
@@ -51,27 +52,44 @@ class Prior {
 
   /// theta of rows first_row .. first_row + theta.rows - 1; row i is a pure function of (seed, stream, i).
   ///
+  /// Never outside the support, never on a bound whose density is zero or infinite.
+  ///
   /// Shapes   theta [n, D] out, n >= 0
+  /// Errors   ShapeError: theta.cols != D
+  /// Cost     O(n D), one RandomStream per row, one allocation per call
   void sample(std::uint64_t seed, Stream stream, std::uint64_t first_row, MatrixView<double> theta) const;
 
   /// Normalised natural log density in theta space; -infinity outside the support and at nan.
   ///
+  /// Always finite or -infinity: on a bound where the density goes to zero or to infinity (log_normal at 0, gamma with
+  /// shape < 1 at 0, beta with alpha < 1 at low) it is -infinity; where it has a positive limit, that limit.
+  ///
   /// Shapes   theta [n, D] in; log_prob [n] out
+  /// Errors   ShapeError: theta.cols != D or log_prob.size() != n; UnsupportedError: a prior given by samples
+  /// Numerics error below 1e-12 max(1, |log_prob|) for parameters and theta of ordinary size
+  /// Cost     O(n D), joint terms O(n D^2); at most one small allocation per 256 rows
   void log_prob(MatrixView<const double> theta, std::span<double> log_prob) const;
 
-  /// Whether every coordinate is inside its support (bounds belong to it); nan is outside.
+  /// Whether every coordinate is inside its support (bounds belong to it); nan and infinity are outside, and so is a
+  /// theta of any other length than D.
   bool contains(std::span<const double> theta) const;
 
   /// The bijection to unbounded space, applied to each row (logit of the unit interval, log above a bound, identity).
-  /// A theta on a bound maps to a large finite number, never to infinity or nan.
+  /// A theta on a bound maps to a large finite number (750 in size), never to infinity or nan; a theta outside the
+  /// support of an "auto" term counts as the bound that it passed; nan stays nan.
   ///
   /// Shapes   theta [n, D] in; u [n, D] out (may alias)
   void to_unbounded(MatrixView<const double> theta, MatrixView<double> u) const;
 
-  /// Inverse of to_unbounded; the result is always inside the support for terms with transform "auto".
+  /// Inverse of to_unbounded; the result is always inside the support for terms with transform "auto" (u of any size:
+  /// far out it is the bound, or the largest double where there is no bound). nan stays nan.
+  ///
+  /// Shapes   u [n, D] in; theta [n, D] out (may alias)
   void to_constrained(MatrixView<const double> u, MatrixView<double> theta) const;
 
   /// log |d theta / d u| summed over columns, at u: log p_u(u) = log_prob(theta(u)) + this.
+  ///
+  /// Finite, except -infinity where a half-open support reaches the largest double (u > 709.78): theta stands still there.
   ///
   /// Shapes   u [n, D] in; log_jacobian [n] out
   void log_abs_det_jacobian(MatrixView<const double> u, std::span<double> log_jacobian) const;
@@ -88,11 +106,15 @@ class Prior {
   std::shared_ptr<const State> state_;
 };
 
-/// Keyword of one family with its meaning, for help texts and checks.
+/// One family of distributions with the keywords of its PriorTerm, for help texts and checks.
 struct PriorFamilyInfo {
   std::string family;
   std::string formula;                // density in ASCII
-  std::vector<std::string> keywords;  // e.g. {"location", "scale"}; alternatives "covariance|precision"
+  std::string support;                // "[low, high]"; a round bracket marks a bound with density zero
+  std::vector<std::string> keywords;  // e.g. {"location", "scale"}; alternatives "covariance|precision": give one
+  std::vector<std::string> meanings;  // of each keyword: what it is and its range
+  std::vector<std::string> defaults;  // of each keyword; "" = must be given
+  bool joint = false;                 // takes any number of names; the others take one
 };
 /// All families in the order of the documentation.
 const std::vector<PriorFamilyInfo>& prior_families();
