@@ -17,31 +17,35 @@ namespace {
 
 using small_mlp::kLanes;
 
-struct FreeFloats {
-  void operator()(float* data) const { std::free(data); }
+struct Free {
+  void operator()(void* data) const { std::free(data); }
 };
-using FloatBuffer = std::unique_ptr<float[], FreeFloats>;
+template <class T>
+using Buffer = std::unique_ptr<T[], Free>;
 
-FloatBuffer zero_floats(std::size_t count) {
-  constexpr std::size_t kAlignment = 64;  // one cache line
-  const std::size_t bytes = (count * sizeof(float) + kAlignment - 1) / kAlignment * kAlignment;
-  auto* data = static_cast<float*>(std::aligned_alloc(kAlignment, bytes));
+// `count` zeros, starting at a cache line.
+template <class T>
+Buffer<T> zeros(std::size_t count) {
+  constexpr std::size_t kAlignment = 64;
+  const std::size_t bytes = (count * sizeof(T) + kAlignment - 1) / kAlignment * kAlignment;
+  auto* data = static_cast<T*>(std::aligned_alloc(kAlignment, bytes));
   if (data == nullptr) throw std::bad_alloc();
-  std::fill_n(data, bytes / sizeof(float), 0.0f);
-  return FloatBuffer(data);
+  std::fill_n(data, bytes / sizeof(T), T{0});
+  return Buffer<T>(data);
 }
 
 std::size_t padded(std::size_t count) { return (count + kLanes - 1) / kLanes * kLanes; }
 
-// Where each weight array starts in a buffer of all weights; the same for gradients and Adam averages.
+// Where each weight array starts in a buffer of all weights; the same for gradients and Adam averages. W2 is kept
+// transposed, as its gradient comes out.
 struct Layout {
-  std::size_t weights1, bias1, weights2, bias2, weights3, bias3, end;
+  std::size_t weights1, bias1, weights2_t, bias2, weights3, bias3, end;
 
   Layout(std::size_t num_inputs, std::size_t cols, std::size_t ld)
       : weights1(0),
         bias1(num_inputs * ld),
-        weights2(bias1 + ld),
-        bias2(weights2 + cols * ld),
+        weights2_t(bias1 + ld),
+        bias2(weights2_t + cols * ld),
         weights3(bias2 + ld),
         bias3(weights3 + ld),
         end(bias3 + kLanes) {}
@@ -60,12 +64,15 @@ struct SmallMlp::State {
   std::size_t cols;  // hidden, rounded up to whole vectors
   std::size_t ld;    // floats from row to row: an odd number of vectors, so that rows spread over all cache sets
   Layout at;
-  FloatBuffer weights, grad, m, v;
-  FloatBuffer weights2_t;            // transpose of W2
-  FloatBuffer src;                   // [max_batch, num_inputs], the gathered batch
-  FloatBuffer dst1, dst2;            // [max_batch, ld], hidden activations
-  FloatBuffer diff1, diff2;          // [max_batch, ld], their gradients before the ReLU
-  FloatBuffer logits, diff_logits;   // [max_batch]
+  Buffer<float> weights, grad, m, v;
+  Buffer<float> weights2;              // W2 [cols, ld], made anew from its transpose for every pass
+  Buffer<float> src;                   // [max_batch, num_inputs], the gathered batch
+  Buffer<float> dst1, dst2;            // [max_batch, ld], hidden activations
+  Buffer<float> diff1;                 // [max_batch, ld], gradient of the first hidden layer before the ReLU
+  Buffer<float> logits, diff_logits;   // [max_batch]
+  Buffer<std::int32_t> active_by_column;  // see small_mlp::ActiveBits
+  Buffer<std::uint8_t> active_by_row;
+  Buffer<float> table;
   std::int64_t step_number = 0;
 
   State(std::size_t num_inputs_, std::size_t hidden_, std::size_t max_batch_, const SmallMlpAdam& adam_,
@@ -78,33 +85,35 @@ struct SmallMlp::State {
         cols(padded(hidden)),
         ld(cols / kLanes % 2 == 1 ? cols : cols + kLanes),
         at(num_inputs, cols, ld),
-        weights(zero_floats(at.end)),
-        grad(zero_floats(at.end)),
-        m(zero_floats(at.end)),
-        v(zero_floats(at.end)),
-        weights2_t(zero_floats(cols * ld)),
-        src(zero_floats(max_batch * num_inputs)),
-        dst1(zero_floats(max_batch * ld)),
-        dst2(zero_floats(max_batch * ld)),
-        diff1(zero_floats(max_batch * ld)),
-        diff2(zero_floats(max_batch * ld)),
-        logits(zero_floats(max_batch)),
-        diff_logits(zero_floats(max_batch)) {}
+        weights(zeros<float>(at.end)),
+        grad(zeros<float>(at.end)),
+        m(zeros<float>(at.end)),
+        v(zeros<float>(at.end)),
+        weights2(zeros<float>(cols * ld)),
+        src(zeros<float>(max_batch * num_inputs)),
+        dst1(zeros<float>(max_batch * ld)),
+        dst2(zeros<float>(max_batch * ld)),
+        diff1(zeros<float>(max_batch * ld)),
+        logits(zeros<float>(max_batch)),
+        diff_logits(zeros<float>(max_batch)),
+        active_by_column(zeros<std::int32_t>((max_batch + 3) / 4 * ld)),
+        active_by_row(zeros<std::uint8_t>(max_batch * cols / kLanes)),
+        table(zeros<float>(small_mlp::kTableFloats)) {}
 
-  // Calls visit(position in the flat array, padded row, count) for every contiguous run of parameters.
+  // Calls visit(place in the caller's flat array, place in `weights`) for every parameter.
   template <class Visit>
-  void for_each_run(Visit visit) const {
+  void for_each_parameter(Visit visit) const {
     std::size_t flat = 0;
-    const auto run = [&](std::size_t start, std::size_t count) {
-      visit(flat, start, count);
-      flat += count;
-    };
-    for (std::size_t i = 0; i < num_inputs; ++i) run(at.weights1 + i * ld, hidden);
-    run(at.bias1, hidden);
-    for (std::size_t i = 0; i < hidden; ++i) run(at.weights2 + i * ld, hidden);
-    run(at.bias2, hidden);
-    run(at.weights3, hidden);
-    run(at.bias3, 1);
+    for (std::size_t i = 0; i < num_inputs; ++i) {
+      for (std::size_t j = 0; j < hidden; ++j) visit(flat++, at.weights1 + i * ld + j);
+    }
+    for (std::size_t j = 0; j < hidden; ++j) visit(flat++, at.bias1 + j);
+    for (std::size_t i = 0; i < hidden; ++i) {
+      for (std::size_t j = 0; j < hidden; ++j) visit(flat++, at.weights2_t + j * ld + i);
+    }
+    for (std::size_t j = 0; j < hidden; ++j) visit(flat++, at.bias2 + j);
+    for (std::size_t j = 0; j < hidden; ++j) visit(flat++, at.weights3 + j);
+    visit(flat, at.bias3);
   }
 
   void gather(MatrixView<const float> features, std::span<const std::uint32_t> rows) {
@@ -117,8 +126,9 @@ struct SmallMlp::State {
 
   void forward(std::size_t rows) {
     const float* w = weights.get();
+    kernels.transpose({cols, ld, w + at.weights2_t, weights2.get()});
     kernels.forward_hidden({rows, num_inputs, cols, ld, src.get(), num_inputs, w + at.weights1, w + at.bias1, dst1.get()});
-    kernels.forward_hidden({rows, hidden, cols, ld, dst1.get(), ld, w + at.weights2, w + at.bias2, dst2.get()});
+    kernels.forward_hidden({rows, hidden, cols, ld, dst1.get(), ld, weights2.get(), w + at.bias2, dst2.get()});
     kernels.forward_logits({rows, cols, ld, dst2.get(), w + at.weights3, w[at.bias3], logits.get()});
   }
 
@@ -144,11 +154,14 @@ struct SmallMlp::State {
   void backward(std::size_t rows) {
     const float* w = weights.get();
     float* g = grad.get();
-    kernels.backward_logits({rows, cols, ld, dst2.get(), w + at.weights3, diff_logits.get(), diff2.get(), g + at.weights3,
-                             g + at.bias2});
-    kernels.weight_gradient({rows, hidden, cols, ld, dst1.get(), ld, diff2.get(), g + at.weights2});
-    kernels.transpose({cols, ld, w + at.weights2, weights2_t.get()});
-    kernels.backward_hidden({rows, hidden, cols, ld, diff2.get(), weights2_t.get(), dst1.get(), diff1.get()});
+    const small_mlp::ActiveBits active{active_by_row.get(), active_by_column.get()};
+    const float* w3 = w + at.weights3;
+    kernels.backward_logits(
+        {rows, cols, ld, dst2.get(), w3, diff_logits.get(), g + at.weights3, g + at.bias2, active});
+    kernels.hidden_weight_gradient(
+        {rows, cols, ld, dst2.get(), w3, diff_logits.get(), active, dst1.get(), g + at.weights2_t, table.get()});
+    kernels.backward_hidden({rows, cols, ld, dst2.get(), w3, diff_logits.get(), active, w + at.weights2_t, dst1.get(),
+                             diff1.get(), table.get()});
     kernels.weight_gradient({rows, num_inputs, cols, ld, src.get(), num_inputs, diff1.get(), g + at.weights1});
     kernels.column_sums({rows, cols, ld, diff1.get(), g + at.bias1});
   }
@@ -168,8 +181,8 @@ struct SmallMlp::State {
       return sum;
     };
     sum_of_squares += adam_step(at.weights1, at.bias1, adam.weight_penalty);
-    adam_step(at.bias1, at.weights2, 0.0);
-    sum_of_squares += adam_step(at.weights2, at.bias2, adam.weight_penalty);
+    adam_step(at.bias1, at.weights2_t, 0.0);
+    sum_of_squares += adam_step(at.weights2_t, at.bias2, adam.weight_penalty);
     adam_step(at.bias2, at.weights3, 0.0);
     sum_of_squares += adam_step(at.weights3, at.bias3, adam.weight_penalty);
     adam_step(at.bias3, at.end, 0.0);
@@ -198,9 +211,7 @@ void SmallMlp::set_parameters(std::span<const float> values) {
   require_shape(values.size() == num_parameters(), "set_parameters got " + std::to_string(values.size()) +
                                                        " values; the network has " + std::to_string(num_parameters()));
   State& s = *state_;
-  s.for_each_run([&](std::size_t flat, std::size_t start, std::size_t count) {
-    std::copy_n(values.data() + flat, count, s.weights.get() + start);
-  });
+  s.for_each_parameter([&](std::size_t flat, std::size_t place) { s.weights[place] = values[flat]; });
   std::fill_n(s.m.get(), s.at.end, 0.0f);
   std::fill_n(s.v.get(), s.at.end, 0.0f);
   s.step_number = 0;
@@ -209,9 +220,7 @@ void SmallMlp::set_parameters(std::span<const float> values) {
 void SmallMlp::get_parameters(std::span<float> values) const {
   require_shape(values.size() == num_parameters(), "get_parameters got room for " + std::to_string(values.size()) +
                                                        " values; the network has " + std::to_string(num_parameters()));
-  state_->for_each_run([&](std::size_t flat, std::size_t start, std::size_t count) {
-    std::copy_n(state_->weights.get() + start, count, values.data() + flat);
-  });
+  state_->for_each_parameter([&](std::size_t flat, std::size_t place) { values[flat] = state_->weights[place]; });
 }
 
 double SmallMlp::train_step(MatrixView<const float> features, std::span<const std::uint8_t> labels,

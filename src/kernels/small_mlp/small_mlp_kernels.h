@@ -7,10 +7,12 @@
 // `cols` = hidden width rounded up to a multiple of 8. Columns beyond the true width are zero and stay zero.
 
 #include <cstddef>
+#include <cstdint>
 
 namespace nrec::small_mlp {
 
 inline constexpr std::size_t kLanes = 8;  // columns are padded to a multiple of this
+inline constexpr std::size_t kTableFloats = 6144;   // 24 KB: subset sums of several groups of four rows, in the L1 cache
 
 /// dst = max(0, src weights + bias).   src [rows, inner], weights [inner, cols], dst [rows, cols]
 struct ForwardHidden {
@@ -31,25 +33,50 @@ struct ForwardLogits {
   float* logits;
 };
 
-/// Gradient through the output layer and the ReLU before it:
-/// diff_src = (diff_logits weights^T) where src > 0; diff_weights = src^T diff_logits; diff_bias = column sums of diff_src.
-struct BackwardLogits {
-  std::size_t rows, cols, ld;
-  const float* src;
-  const float* weights;
-  const float* diff_logits;
-  float* diff_src;
-  float* diff_weights;
-  float* diff_bias;
+/// The output layer has one unit, so the gradient at the last hidden layer is an outer product under a 0/1 mask:
+///   diff_dst[i][j] = diff_logits[i] weights[j] active[i][j],   active = dst > 0
+/// It is never stored. The three operations below use that a product with a 0/1 matrix needs no multiplication: the
+/// sums of all 16 subsets of four rows are tabulated once, and every four bits of the mask pick one of them. `active`
+/// holds those bits in the form each operation wants.
+struct ActiveBits {
+  std::uint8_t* by_row;     // [rows, cols / 8]: bit j % 8 of byte (i, j / 8) is active[i][j]
+  std::int32_t* by_column;  // [(rows + 3) / 4, ld]: bit i % 4 of number (i / 4, j) is active[i][j]
 };
 
-/// diff_src = (diff_dst weights_t) where src > 0.   diff_dst [rows, inner], weights_t [inner, cols]
+/// diff_weights = dst^T diff_logits; diff_bias = column sums of diff_dst; fills `active` (ref leaves it alone).
+struct BackwardLogits {
+  std::size_t rows, cols, ld;
+  const float* dst;
+  const float* weights;
+  const float* diff_logits;
+  float* diff_weights;
+  float* diff_bias;
+  ActiveBits active;
+};
+
+/// diff_src = (diff_dst weights_t) where src > 0.   weights_t [cols, cols], `table`: scratch of kTableFloats
 struct BackwardHidden {
-  std::size_t rows, inner, cols, ld;
-  const float* diff_dst;
+  std::size_t rows, cols, ld;
+  const float* dst;
+  const float* weights;
+  const float* diff_logits;
+  ActiveBits active;
   const float* weights_t;
   const float* src;
   float* diff_src;
+  float* table;
+};
+
+/// diff_weights_t = diff_dst^T src.   src [rows, cols], diff_weights_t [cols, cols], `table`: scratch of kTableFloats
+struct HiddenWeightGradient {
+  std::size_t rows, cols, ld;
+  const float* dst;
+  const float* weights;
+  const float* diff_logits;
+  ActiveBits active;
+  const float* src;
+  float* diff_weights_t;
+  float* table;
 };
 
 /// diff_weights = src^T diff_dst.   src [rows, inner], diff_dst [rows, cols], diff_weights [inner, cols]
@@ -68,7 +95,7 @@ struct ColumnSums {
   float* sums;
 };
 
-/// dst [cols, rows] = transpose of the first rows x cols of src; only the square of the padded width is written.
+/// dst = transpose of the square src.
 struct Transpose {
   std::size_t size, ld;  // size: a multiple of kLanes
   const float* src;
@@ -92,6 +119,7 @@ struct Kernels {
   void (*forward_logits)(const ForwardLogits&);
   void (*backward_logits)(const BackwardLogits&);
   void (*backward_hidden)(const BackwardHidden&);
+  void (*hidden_weight_gradient)(const HiddenWeightGradient&);
   void (*weight_gradient)(const WeightGradient&);
   void (*column_sums)(const ColumnSums&);
   void (*transpose)(const Transpose&);

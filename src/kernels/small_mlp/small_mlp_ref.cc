@@ -25,16 +25,19 @@ void forward_logits(const ForwardLogits& op) {
   }
 }
 
+// diff_dst[i][j] of the operations around the output layer.
+template <class Op>
+double diff_dst(const Op& op, std::size_t i, std::size_t j) {
+  return op.dst[i * op.ld + j] > 0.0f ? static_cast<double>(op.diff_logits[i]) * op.weights[j] : 0.0;
+}
+
 void backward_logits(const BackwardLogits& op) {
   for (std::size_t j = 0; j < op.cols; ++j) {
     double weight_sum = 0.0;
     double bias_sum = 0.0;
     for (std::size_t i = 0; i < op.rows; ++i) {
-      const float src = op.src[i * op.ld + j];
-      const float diff = src > 0.0f ? op.diff_logits[i] * op.weights[j] : 0.0f;
-      op.diff_src[i * op.ld + j] = diff;
-      bias_sum += diff;
-      weight_sum += static_cast<double>(src) * op.diff_logits[i];
+      weight_sum += static_cast<double>(op.dst[i * op.ld + j]) * op.diff_logits[i];
+      bias_sum += diff_dst(op, i, j);
     }
     op.diff_weights[j] = static_cast<float>(weight_sum);
     op.diff_bias[j] = static_cast<float>(bias_sum);
@@ -45,10 +48,18 @@ void backward_hidden(const BackwardHidden& op) {
   for (std::size_t i = 0; i < op.rows; ++i) {
     for (std::size_t j = 0; j < op.cols; ++j) {
       double sum = 0.0;
-      for (std::size_t k = 0; k < op.inner; ++k) {
-        sum += static_cast<double>(op.diff_dst[i * op.ld + k]) * op.weights_t[k * op.ld + j];
-      }
+      for (std::size_t k = 0; k < op.cols; ++k) sum += diff_dst(op, i, k) * op.weights_t[k * op.ld + j];
       op.diff_src[i * op.ld + j] = op.src[i * op.ld + j] > 0.0f ? static_cast<float>(sum) : 0.0f;
+    }
+  }
+}
+
+void hidden_weight_gradient(const HiddenWeightGradient& op) {
+  for (std::size_t k = 0; k < op.cols; ++k) {
+    for (std::size_t j = 0; j < op.cols; ++j) {
+      double sum = 0.0;
+      for (std::size_t i = 0; i < op.rows; ++i) sum += diff_dst(op, i, k) * op.src[i * op.ld + j];
+      op.diff_weights_t[k * op.ld + j] = static_cast<float>(sum);
     }
   }
 }
@@ -95,7 +106,7 @@ double adam_step(const AdamStep& op) {
 
 }  // namespace
 
-const Kernels kKernels = {"ref",           forward_hidden,  forward_logits, backward_logits, backward_hidden,
-                          weight_gradient, column_sums,     transpose,      adam_step};
+const Kernels kKernels = {"ref",        forward_hidden, forward_logits, backward_logits, backward_hidden, hidden_weight_gradient,
+                          weight_gradient, column_sums,    transpose,      adam_step};
 
 }  // namespace nrec::small_mlp::ref
