@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <limits>
+
 namespace nrec::app {
 
 namespace {
@@ -29,7 +31,8 @@ std::string wrapped(std::string_view text, std::size_t indent) {
   return result + "\n";
 }
 
-const char* value_word(const OptionEntry& entry) {
+/// What stands for the value behind a flag: the words themselves where there are few.
+std::string value_word(const OptionEntry& entry) {
   switch (entry.kind) {
     case OptionEntry::Kind::boolean:
       return "";
@@ -37,27 +40,32 @@ const char* value_word(const OptionEntry& entry) {
       return " INTEGER";
     case OptionEntry::Kind::real:
       return " NUMBER";
-    case OptionEntry::Kind::text:
-      return entry.choices.empty() ? " TEXT" : " WORD";
     case OptionEntry::Kind::text_list:
+      return " TEXT,...";
+    case OptionEntry::Kind::text:
       break;
   }
-  return " TEXT,...";
+  return entry.choices.empty() ? " TEXT" : fmt::format(" {}", fmt::join(entry.choices, "|"));
+}
+
+/// "(>= 1, default 99)": range and default, "" when there is neither.
+std::string range_text(const OptionEntry& entry) {
+  if (entry.kind == OptionEntry::Kind::boolean) return "";
+  Interval interval = entry.interval;
+  if (interval.high >= std::numeric_limits<int>::max()) interval.high = std::numeric_limits<double>::infinity();  // a limit of the machine
+  std::string range = interval.text() == "any" ? "" : interval.text();
+  if (!entry.default_text.empty() && entry.default_text != "\"\"" && entry.default_text != "[]") range += (range.empty() ? "default " : ", default ") + entry.default_text;
+  return range.empty() ? "" : " (" + range + ")";
 }
 
 std::string entry_text(const OptionEntry& entry, const OptionTable& table) {
   const std::vector<std::string> flags = flags_of(entry, table);
   std::string names = flags.front() + value_word(entry);
   for (std::size_t i = 1; i < flags.size(); ++i) {
-    // The name with its section always works; shown only where it is the only other one would be noise.
+    // Names with their section always work; listing them would be noise.
     if (flags[i].find('.') == std::string::npos) names += ", " + flags[i];
   }
-  std::string help = entry.help;
-  if (entry.kind != OptionEntry::Kind::boolean) {
-    const bool has_default = !entry.default_text.empty() && entry.default_text != "\"\"" && entry.default_text != "[]";
-    help += fmt::format(" ({}{})", entry.rule_text(), has_default ? "; default " + entry.default_text : "");
-  }
-  return "  " + names + "\n" + wrapped(help, kIndent);
+  return "  " + names + "\n" + wrapped(entry.help + range_text(entry), kIndent);
 }
 
 }  // namespace

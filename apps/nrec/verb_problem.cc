@@ -16,13 +16,19 @@ using Command = CommandResult (*)(const Problem&, const OutputOptions&, const Ru
 
 class ProblemVerb final : public Verb {
  public:
-  ProblemVerb(const char* name, const char* summary, Command command, bool checks) : command_(command) {
+  ProblemVerb(const char* name, const char* summary, Command command, bool to_the_end) : command_(command) {
     syntax_.name = name;
     syntax_.summary = summary;
     syntax_.arguments = {{"problem.toml", "the problem file (docs/howto/infer.md); may be left out when flags say everything", false}};
     nrec::describe(syntax_.options, output_, true);
-    describe(syntax_.options, program_, checks);
-    nrec::describe(syntax_.options, defaults_);
+    describe(syntax_.options, program_, to_the_end);
+    nrec::describe(syntax_.options, defaults_.simulations);
+    if (to_the_end) nrec::describe(syntax_.options, defaults_.observation);
+    nrec::describe(syntax_.options, defaults_.network);
+    nrec::describe(syntax_.options, defaults_.training);
+    if (to_the_end) nrec::describe(syntax_.options, defaults_.sampling);
+    if (to_the_end) nrec::describe(syntax_.options, defaults_.check);
+    nrec::describe(syntax_.options, defaults_.run);
     syntax_.notes = "Without --out the results go to <name of the problem file>_run in the current folder. Flags override the file. File names in the problem file start from its folder, those of flags from the current one.";
   }
 

@@ -43,6 +43,7 @@ class Run {
       if (!outside.empty()) context_.log.warning(outside);
     }
     record_inputs();
+    check_training();
     folder_.clear();
     write_file(folder_.file(files::kConfig), problem_text(problem_, folder_.path()));
   }
@@ -52,8 +53,7 @@ class Run {
     RunContext part = context_;
     part.time_limit = time_share * seconds_left();
     context_.log.info(fmt::format("training on {} simulations, {} parameters, {} data", simulations_.set.num_rows(), prior_.dim(), simulations_.set.dim_x()));
-    const CheckpointOptions checkpoint = {.path = folder_.file(files::kCheckpoint), .resume = output_.resume};
-    TrainingResult trained = train(prior_, simulations_.set, problem_.network, problem_.training, part, checkpoint);
+    TrainingResult trained = train(prior_, simulations_.set, problem_.network, problem_.training, part, checkpoint());
     context_.log.info("training: " + trained.summary.message);
     add_training(result_.record, trained.summary, trained.estimator ? &*trained.estimator : nullptr);
     result_.message = trained.summary.message;
@@ -96,6 +96,18 @@ class Run {
   }
 
  private:
+  CheckpointOptions checkpoint() const { return {.path = folder_.file(files::kCheckpoint), .resume = output_.resume}; }
+
+  /// Everything that train() refuses is refused here, while the files of an earlier run are untouched: a training that is
+  /// told to stop before its first step checks its arguments and the checkpoint, and does nothing else.
+  void check_training() const {
+    StopRequest at_once;
+    at_once.request(1);
+    const bool goes_on = output_.resume && fs::exists(folder_.file(files::kCheckpoint));
+    const RunContext silent = {.pool = context_.pool, .seed = context_.seed, .isa = context_.isa, .stop = &at_once};
+    train(prior_, simulations_.set, problem_.network, problem_.training, silent, goes_on ? checkpoint() : CheckpointOptions{});
+  }
+
   double seconds_left() const { return std::max(0.0, context_.time_limit - watch_.seconds()); }
 
   void record_inputs() {
