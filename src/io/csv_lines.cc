@@ -19,8 +19,10 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(kSpaces) - first + 1);
 }
 
-// Tab before semicolon before comma: whichever of them stands outside quotes on the first line.
+// Tab before semicolon before comma: whichever of them stands outside quotes on the first line that is not blank.
 char separator_of(std::string_view text) {
+  const std::size_t first = std::min(text.find_first_not_of(" \t\r\n"), text.size());
+  text.remove_prefix(text.substr(0, first).rfind('\n') + 1);  // npos + 1 = 0
   bool quoted = false, semicolon = false;
   for (const char c : text) {
     if (c == '"') quoted = !quoted;
