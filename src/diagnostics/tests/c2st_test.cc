@@ -22,7 +22,8 @@ Matrix<double> normal_rows(std::size_t rows, std::size_t cols, double mean, std:
   return values;
 }
 
-C2stSummary run(const Matrix<double>& reference, const Matrix<double>& samples, const C2stOptions& options = {}, int threads = 2) {
+C2stSummary run(const Matrix<double>& reference, const Matrix<double>& samples,
+                const C2stOptions& options = {}, int threads = 2) {
   ThreadPool pool(threads);
   return c2st(reference, samples, options, pool, silent_sink());
 }
@@ -76,8 +77,10 @@ TEST(C2st, FindsTheBayesAccuracyOfShiftedNormals) {
     const C2stSummary summary = run(reference, normal_rows(10000, 2, mean, 11));
     const double optimum = standard_normal_cdf(mean / std::sqrt(2.0));
     EXPECT_NEAR(summary.accuracy, optimum, kBound) << mean;
-    EXPECT_GT(std::abs(summary.accuracy - standard_normal_cdf((mean + 0.15) / std::sqrt(2.0))), kBound) << "negative control";
-    EXPECT_NEAR(summary.auc, standard_normal_cdf(mean), kBound) << mean;  // P(difference of two projections > 0)
+    EXPECT_GT(std::abs(summary.accuracy - standard_normal_cdf((mean + 0.15) / std::sqrt(2.0))), kBound)
+        << "negative control";
+    EXPECT_NEAR(summary.auc, standard_normal_cdf(mean), kBound)
+        << mean;  // P(difference of two projections > 0)
     EXPECT_TRUE(summary.all_converged());
     EXPECT_EQ(summary.chance, 0.5);
   }
@@ -150,12 +153,14 @@ TEST(C2st, WarnsAboutAColumnThatSaysNothing) {
   const C2stSummary summary = c2st(reference, samples, options, pool, sink);
   ASSERT_EQ(sink.warnings.size(), 1u);
   EXPECT_EQ(sink.warnings[0],
-            "c2st: column 1 (counted from 0) holds the same number (7.25) in every row of both sets; it says nothing and is left unscaled");
+            "c2st: column 1 (counted from 0) holds the same number (7.25) in every row of both sets; it says "
+            "nothing and is left unscaled");
   EXPECT_TRUE(std::isfinite(summary.accuracy));
 }
 
 template <class Failure>
-void expect_refusal(const Matrix<double>& reference, const Matrix<double>& samples, const C2stOptions& options, const std::string& text) {
+void expect_refusal(const Matrix<double>& reference, const Matrix<double>& samples,
+                    const C2stOptions& options, const std::string& text) {
   try {
     run(reference, samples, options);
     FAIL() << "accepted; expected: " << text;
@@ -166,24 +171,32 @@ void expect_refusal(const Matrix<double>& reference, const Matrix<double>& sampl
 
 TEST(C2st, RefusesWrongInput) {
   const Matrix<double> good = normal_rows(20, 2, 0.0, 60);
-  expect_refusal<ShapeError>(good, normal_rows(20, 3, 0.0, 61), {},
-                             "c2st: reference has 2 columns and samples 3; both need the same number, at least 1");
-  expect_refusal<ShapeError>(good, normal_rows(4, 2, 0.0, 61), {}, "c2st: samples has 4 rows; at least 5 are needed (num_folds)");
-  expect_refusal<ShapeError>(normal_rows(4, 2, 0.0, 61), good, {}, "c2st: reference has 4 rows; at least 5 are needed (num_folds)");
+  expect_refusal<ShapeError>(
+      good, normal_rows(20, 3, 0.0, 61), {},
+      "c2st: reference has 2 columns and samples 3; both need the same number, at least 1");
+  expect_refusal<ShapeError>(good, normal_rows(4, 2, 0.0, 61), {},
+                             "c2st: samples has 4 rows; at least 5 are needed (num_folds)");
+  expect_refusal<ShapeError>(normal_rows(4, 2, 0.0, 61), good, {},
+                             "c2st: reference has 4 rows; at least 5 are needed (num_folds)");
   Matrix<double> bad = good;
   bad(7, 1) = std::numeric_limits<double>::quiet_NaN();
-  expect_refusal<DomainError>(good, bad, {}, "c2st: samples holds nan in row 7, column 1 (counted from 0); remove such rows before comparing");
+  expect_refusal<DomainError>(
+      good, bad, {},
+      "c2st: samples holds nan in row 7, column 1 (counted from 0); remove such rows before comparing");
   bad(7, 1) = 1e300;
-  expect_refusal<DomainError>(good, bad, {.z_score = false},
-                              "c2st: samples holds 1e+300 in row 7, column 1 (counted from 0), which after scaling is beyond "
-                              "float32; rescale the column or remove the row");
+  expect_refusal<DomainError>(
+      good, bad, {.z_score = false},
+      "c2st: samples holds 1e+300 in row 7, column 1 (counted from 0), which after scaling is beyond "
+      "float32; rescale the column or remove the row");
   Matrix<double> constant = good;
   for (std::size_t i = 0; i < 20; ++i) constant(i, 0) = 3.0;
-  expect_refusal<DomainError>(constant, good, {},
-                              "c2st: column 0 (counted from 0) of reference is constant (3) but samples differ there, so it "
-                              "cannot be z-scored; leave the column out or set z_score = false");
-  expect_refusal<ConfigError>(good, good, {.num_folds = 1, .max_iterations = 0},
-                              "c2st: num_folds = 1 must be at least 2; max_iterations = 0 must be at least 1");
+  expect_refusal<DomainError>(
+      constant, good, {},
+      "c2st: column 0 (counted from 0) of reference is constant (3) but samples differ there, so it "
+      "cannot be z-scored; leave the column out or set z_score = false");
+  expect_refusal<ConfigError>(
+      good, good, {.num_folds = 1, .max_iterations = 0},
+      "c2st: num_folds = 1 must be at least 2; max_iterations = 0 must be at least 1");
 }
 
 }  // namespace

@@ -45,7 +45,8 @@ TEST(PairwiseMedian, IsTheLowerMiddleDistance) {
 }
 
 TEST(PairwiseMedian, NarrowsDownWhenPairsAreMany) {
-  const Matrix<double> points = normal_rows(3000, 2, 0.0, 7);  // 4.5 million pairs: more than are collected at once
+  const Matrix<double> points =
+      normal_rows(3000, 2, 0.0, 7);  // 4.5 million pairs: more than are collected at once
   ThreadPool pool(2);
   EXPECT_EQ(pairwise_median(points, pool), sorted_median(points));
 }
@@ -58,7 +59,8 @@ TEST(PairwiseMedian, CopesWithMillionsOfEqualDistances) {
 }
 
 TEST(Mmd, MatchesTheTruthTable) {
-  if (!test::exists(test::reference_path("sir", 3))) GTEST_SKIP() << "no benchmark data at " << test::shared_path("");
+  if (!test::exists(test::reference_path("sir", 3)))
+    GTEST_SKIP() << "no benchmark data at " << test::shared_path("");
   struct Case {
     std::string name, task;
     int reference, samples;
@@ -74,7 +76,8 @@ TEST(Mmd, MatchesTheTruthTable) {
   for (const Case& c : cases) {
     const Matrix<double> reference = test::read_reference(c.task, c.reference);
     const Matrix<double> samples = test::read_reference(c.task, c.samples);
-    const MmdSummary summary = mmd(reference, samples.view().middle_rows(c.first_sample, 5000), {.max_rows = 2000}, pool);
+    const MmdSummary summary =
+        mmd(reference, samples.view().middle_rows(c.first_sample, 5000), {.max_rows = 2000}, pool);
     for (const auto& row : test::read_truth("mmd.csv")) {
       if (row[0] != c.name) continue;
       ++found;
@@ -100,7 +103,8 @@ TEST(Mmd, GivesTheSameBitsForAnyNumberOfThreads) {
 
 // For N(0, I_d) and N(mu, I_d): mmd2 = 2 (s^2 / (s^2 + 2))^(d/2) (1 - exp(-|mu|^2 / (2 (s^2 + 2)))).
 double normal_mmd2(double s, double d, double mean) {
-  return 2.0 * std::pow(s * s / (s * s + 2.0), 0.5 * d) * (1.0 - std::exp(-d * mean * mean / (2.0 * (s * s + 2.0))));
+  return 2.0 * std::pow(s * s / (s * s + 2.0), 0.5 * d) *
+         (1.0 - std::exp(-d * mean * mean / (2.0 * (s * s + 2.0))));
 }
 
 TEST(Mmd, IsUnbiasedForNormals) {
@@ -110,14 +114,17 @@ TEST(Mmd, IsUnbiasedForNormals) {
     double sum = 0.0, squares = 0.0;
     for (int repeat = 0; repeat < kRepeats; ++repeat) {
       const auto key = static_cast<std::uint64_t>(100 + 2 * repeat);
-      const double value = mmd(normal_rows(150, 2, 0.0, key), normal_rows(120, 2, mean, key + 1), {.bandwidth = 1.5}, pool).mmd2;
+      const double value =
+          mmd(normal_rows(150, 2, 0.0, key), normal_rows(120, 2, mean, key + 1), {.bandwidth = 1.5}, pool)
+              .mmd2;
       sum += value;
       squares += value * value;
     }
     const double average = sum / kRepeats;
     const double standard_error = std::sqrt((squares / kRepeats - average * average) / (kRepeats - 1));
     EXPECT_NEAR(average, normal_mmd2(1.5, 2.0, mean), 4.0 * standard_error);
-    EXPECT_GT(std::abs(average - normal_mmd2(1.5, 2.0, mean + 0.3)), 4.0 * standard_error) << "negative control";
+    EXPECT_GT(std::abs(average - normal_mmd2(1.5, 2.0, mean + 0.3)), 4.0 * standard_error)
+        << "negative control";
   }
 }
 
@@ -126,13 +133,15 @@ TEST(Mmd, UsesOnlyMaxRowsAndTheGivenBandwidth) {
   const Matrix<double> samples = normal_rows(50, 2, 0.0, 4);
   ThreadPool pool(1);
   const MmdSummary cut = mmd(reference, samples, {.max_rows = 40}, pool);
-  const MmdSummary by_hand = mmd(reference.view().middle_rows(0, 40), samples.view().middle_rows(0, 40), {}, pool);
+  const MmdSummary by_hand =
+      mmd(reference.view().middle_rows(0, 40), samples.view().middle_rows(0, 40), {}, pool);
   EXPECT_EQ(cut.mmd2, by_hand.mmd2);
   EXPECT_EQ(mmd(reference, samples, {.bandwidth = 0.75}, pool).bandwidth, 0.75);
 }
 
 template <class Failure>
-void expect_refusal(const Matrix<double>& reference, const Matrix<double>& samples, const MmdOptions& options, const std::string& text) {
+void expect_refusal(const Matrix<double>& reference, const Matrix<double>& samples, const MmdOptions& options,
+                    const std::string& text) {
   ThreadPool pool(1);
   try {
     mmd(reference, samples, options, pool);
@@ -144,17 +153,26 @@ void expect_refusal(const Matrix<double>& reference, const Matrix<double>& sampl
 
 TEST(Mmd, RefusesWrongInput) {
   const Matrix<double> good = normal_rows(10, 2, 0.0, 5);
-  expect_refusal<ShapeError>(good, normal_rows(10, 1, 0.0, 6), {}, "mmd: reference has 2 columns and samples 1; both need the same number, at least 1");
-  expect_refusal<ShapeError>(good, normal_rows(1, 2, 0.0, 6), {}, "mmd: samples has 1 rows; at least 2 are needed (pairs within a set)");
+  expect_refusal<ShapeError>(
+      good, normal_rows(10, 1, 0.0, 6), {},
+      "mmd: reference has 2 columns and samples 1; both need the same number, at least 1");
+  expect_refusal<ShapeError>(good, normal_rows(1, 2, 0.0, 6), {},
+                             "mmd: samples has 1 rows; at least 2 are needed (pairs within a set)");
   Matrix<double> bad = good;
   bad(3, 0) = std::numeric_limits<double>::infinity();
-  expect_refusal<DomainError>(bad, good, {}, "mmd: reference holds inf in row 3, column 0 (counted from 0); remove such rows before comparing");
-  expect_refusal<DomainError>(good, good, {.bandwidth = -1.0}, "mmd: bandwidth = -1 must be > 0, or 0 for the median distance");
+  expect_refusal<DomainError>(
+      bad, good, {},
+      "mmd: reference holds inf in row 3, column 0 (counted from 0); remove such rows before comparing");
+  expect_refusal<DomainError>(good, good, {.bandwidth = -1.0},
+                              "mmd: bandwidth = -1 must be > 0, or 0 for the median distance");
   expect_refusal<DomainError>(Matrix<double>(10, 2), good, {},
-                              "mmd: half of the pairs of reference rows or more coincide, so their median distance is 0; give a bandwidth > 0");
+                              "mmd: half of the pairs of reference rows or more coincide, so their median "
+                              "distance is 0; give a bandwidth > 0");
   bad(3, 0) = 0.0;
   for (double& value : bad.values()) value *= 1e200;
-  expect_refusal<DomainError>(bad, good, {}, "mmd: the squared distances within reference are beyond double; rescale the columns or set z_score");
+  expect_refusal<DomainError>(
+      bad, good, {},
+      "mmd: the squared distances within reference are beyond double; rescale the columns or set z_score");
 }
 
 }  // namespace

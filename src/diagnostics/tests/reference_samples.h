@@ -1,6 +1,7 @@
 #pragma once
 
-// Reader of the benchmark's shipped numbers for tests: they lie beside the checkout, or where NREC_SHARED says.
+// Reader of the benchmark's shipped numbers for tests: they lie beside the checkout, or where NREC_SHARED
+// says.
 
 #include <bzlib.h>
 
@@ -17,7 +18,9 @@ namespace nrec::test {
 
 inline std::string shared_path(const std::string& name) {
   const char* override_path = std::getenv("NREC_SHARED");
-  return (override_path != nullptr ? std::string(override_path) : std::string(NREC_SOURCE_DIR) + "/../shared") + "/" + name;
+  return (override_path != nullptr ? std::string(override_path)
+                                   : std::string(NREC_SOURCE_DIR) + "/../shared") +
+         "/" + name;
 }
 
 inline bool exists(const std::string& path) { return std::ifstream(path).good(); }
@@ -54,7 +57,8 @@ inline Matrix<double> read_reference(const std::string& task, int observation) {
   const std::size_t cols = split(line, ',').size();
   std::vector<double> values;
   while (std::getline(text, line)) {
-    for (const std::string& cell : split(line, ',')) values.push_back(static_cast<double>(std::stof(cell)));  // the files hold float32 numbers
+    for (const std::string& cell : split(line, ','))
+      values.push_back(static_cast<double>(std::stof(cell)));  // the files hold float32 numbers
   }
   const std::size_t rows = values.size() / cols;
   return {rows, cols, std::move(values)};

@@ -23,10 +23,12 @@ struct Free {
 class Aligned {
  public:
   Aligned(std::size_t rows, std::size_t ld) : size_(rows * ld), data_(make(size_)) {}
-  Aligned(std::size_t rows, std::size_t ld, std::size_t used, double low, std::uint64_t key) : Aligned(rows, ld) {
+  Aligned(std::size_t rows, std::size_t ld, std::size_t used, double low, std::uint64_t key)
+      : Aligned(rows, ld) {
     RandomStream random(11, Stream::check, key);
     for (std::size_t i = 0; i < rows; ++i) {
-      for (std::size_t j = 0; j < used; ++j) (*this)[i * ld + j] = static_cast<float>(std::max(0.0, random.uniform() - 0.5 - low) + low);
+      for (std::size_t j = 0; j < used; ++j)
+        (*this)[i * ld + j] = static_cast<float>(std::max(0.0, random.uniform() - 0.5 - low) + low);
     }
   }
   float& operator[](std::size_t i) { return data_.get()[i]; }
@@ -49,7 +51,7 @@ class Aligned {
   std::unique_ptr<float, Free> data_;
 };
 
-constexpr double kAnySign = -0.5;  // uniform in (-0.5, 0.5)
+constexpr double kAnySign = -0.5;   // uniform in (-0.5, 0.5)
 constexpr double kRectified = 0.0;  // half of the values are 0
 
 void expect_within(Aligned& got, Aligned& want, Aligned& magnitude, std::size_t terms, const char* what) {
@@ -83,12 +85,14 @@ class SmallMlpParity : public testing::TestWithParam<Size> {
 
 TEST_P(SmallMlpParity, ForwardAndFirstWeightGradient) {
   ASSERT_STREQ(fast.name, "avx2");
-  Aligned src(rows, inner, inner, kAnySign, 1), weights(inner, ld, hidden, kAnySign, 2), bias(1, ld, hidden, kAnySign, 3);
+  Aligned src(rows, inner, inner, kAnySign, 1), weights(inner, ld, hidden, kAnySign, 2),
+      bias(1, ld, hidden, kAnySign, 3);
   Aligned src_abs = src.magnitude(), weights_abs = weights.magnitude(), bias_abs = bias.magnitude();
   Aligned got(rows, ld), want(rows, ld), scale(rows, ld);
   fast.forward_hidden({rows, inner, cols, ld, src.get(), inner, weights.get(), bias.get(), got.get()});
   ref.forward_hidden({rows, inner, cols, ld, src.get(), inner, weights.get(), bias.get(), want.get()});
-  ref.forward_hidden({rows, inner, cols, ld, src_abs.get(), inner, weights_abs.get(), bias_abs.get(), scale.get()});
+  ref.forward_hidden(
+      {rows, inner, cols, ld, src_abs.get(), inner, weights_abs.get(), bias_abs.get(), scale.get()});
   expect_within(got, want, scale, inner + 1, "forward_hidden");
 
   Aligned diff(rows, ld, hidden, kAnySign, 4), diff_abs = diff.magnitude();
@@ -106,7 +110,8 @@ TEST_P(SmallMlpParity, ForwardAndFirstWeightGradient) {
 }
 
 TEST_P(SmallMlpParity, OutputLayerAndMaskedProducts) {
-  Aligned dst(rows, ld, hidden, kRectified, 5), src(rows, ld, hidden, kRectified, 6), w3(1, ld, hidden, kAnySign, 7);
+  Aligned dst(rows, ld, hidden, kRectified, 5), src(rows, ld, hidden, kRectified, 6),
+      w3(1, ld, hidden, kAnySign, 7);
   Aligned diff_logits(1, rows, rows, kAnySign, 8), weights_t(cols, ld, hidden, kAnySign, 9);
   Aligned w3_abs = w3.magnitude(), diff_abs = diff_logits.magnitude(), weights_abs = weights_t.magnitude();
   std::vector<std::uint8_t> by_row(rows * cols / kLanes);
@@ -122,22 +127,31 @@ TEST_P(SmallMlpParity, OutputLayerAndMaskedProducts) {
   expect_within(z_got, z_want, z_scale, hidden + 1, "forward_logits");
 
   Aligned w_got(1, ld), w_want(1, ld), w_scale(1, ld), b_got(1, ld), b_want(1, ld), b_scale(1, ld);
-  fast.backward_logits({rows, cols, ld, dst.get(), w3.get(), diff_logits.get(), w_got.get(), b_got.get(), bits});
-  ref.backward_logits({rows, cols, ld, dst.get(), w3.get(), diff_logits.get(), w_want.get(), b_want.get(), bits});
-  ref.backward_logits({rows, cols, ld, dst.get(), w3_abs.get(), diff_abs.get(), w_scale.get(), b_scale.get(), bits});
+  fast.backward_logits(
+      {rows, cols, ld, dst.get(), w3.get(), diff_logits.get(), w_got.get(), b_got.get(), bits});
+  ref.backward_logits(
+      {rows, cols, ld, dst.get(), w3.get(), diff_logits.get(), w_want.get(), b_want.get(), bits});
+  ref.backward_logits(
+      {rows, cols, ld, dst.get(), w3_abs.get(), diff_abs.get(), w_scale.get(), b_scale.get(), bits});
   expect_within(w_got, w_want, w_scale, rows, "backward_logits weights");
   expect_within(b_got, b_want, b_scale, rows, "backward_logits bias");
 
   Aligned d_got(rows, ld), d_want(rows, ld), d_scale(rows, ld);
-  fast.backward_hidden({rows, cols, ld, dst.get(), w3.get(), diff_logits.get(), bits, weights_t.get(), src.get(), d_got.get(), table.get()});
-  ref.backward_hidden({rows, cols, ld, dst.get(), w3.get(), diff_logits.get(), bits, weights_t.get(), src.get(), d_want.get(), table.get()});
-  ref.backward_hidden({rows, cols, ld, dst.get(), w3_abs.get(), diff_abs.get(), bits, weights_abs.get(), src.get(), d_scale.get(), table.get()});
+  fast.backward_hidden({rows, cols, ld, dst.get(), w3.get(), diff_logits.get(), bits, weights_t.get(),
+                        src.get(), d_got.get(), table.get()});
+  ref.backward_hidden({rows, cols, ld, dst.get(), w3.get(), diff_logits.get(), bits, weights_t.get(),
+                       src.get(), d_want.get(), table.get()});
+  ref.backward_hidden({rows, cols, ld, dst.get(), w3_abs.get(), diff_abs.get(), bits, weights_abs.get(),
+                       src.get(), d_scale.get(), table.get()});
   expect_within(d_got, d_want, d_scale, hidden, "backward_hidden");
 
   Aligned g_got(cols, ld), g_want(cols, ld), g_scale(cols, ld);
-  fast.hidden_weight_gradient({rows, cols, ld, dst.get(), w3.get(), diff_logits.get(), bits, src.get(), g_got.get(), table.get()});
-  ref.hidden_weight_gradient({rows, cols, ld, dst.get(), w3.get(), diff_logits.get(), bits, src.get(), g_want.get(), table.get()});
-  ref.hidden_weight_gradient({rows, cols, ld, dst.get(), w3_abs.get(), diff_abs.get(), bits, src.get(), g_scale.get(), table.get()});
+  fast.hidden_weight_gradient(
+      {rows, cols, ld, dst.get(), w3.get(), diff_logits.get(), bits, src.get(), g_got.get(), table.get()});
+  ref.hidden_weight_gradient(
+      {rows, cols, ld, dst.get(), w3.get(), diff_logits.get(), bits, src.get(), g_want.get(), table.get()});
+  ref.hidden_weight_gradient(
+      {rows, cols, ld, dst.get(), w3_abs.get(), diff_abs.get(), bits, src.get(), g_scale.get(), table.get()});
   expect_within(g_got, g_want, g_scale, rows, "hidden_weight_gradient");
 
   Aligned t_got(cols, ld), t_want(cols, ld);
@@ -147,13 +161,15 @@ TEST_P(SmallMlpParity, OutputLayerAndMaskedProducts) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Sizes, SmallMlpParity,
-                         testing::Values(Size{1, 1, 1}, Size{2, 3, 8}, Size{3, 2, 20}, Size{5, 7, 17}, Size{7, 5, 50},
-                                         Size{13, 10, 31}, Size{131, 4, 40}, Size{200, 10, 100}, Size{199, 131, 60},
-                                         Size{33, 300, 130}, Size{150, 9, 90}, Size{10, 1, 333}));
+                         testing::Values(Size{1, 1, 1}, Size{2, 3, 8}, Size{3, 2, 20}, Size{5, 7, 17},
+                                         Size{7, 5, 50}, Size{13, 10, 31}, Size{131, 4, 40},
+                                         Size{200, 10, 100}, Size{199, 131, 60}, Size{33, 300, 130},
+                                         Size{150, 9, 90}, Size{10, 1, 333}));
 
 TEST(SmallMlpAdamStep, FollowsTheFormulaOnEveryTarget) {
   for (const SmallMlpTarget target : {SmallMlpTarget::ref, SmallMlpTarget::best}) {
-    Aligned w(1, 16, 16, kAnySign, 20), grad(1, 16, 16, kAnySign, 21), m(1, 16, 16, kAnySign, 22), v(1, 16, 16, kRectified, 23);
+    Aligned w(1, 16, 16, kAnySign, 20), grad(1, 16, 16, kAnySign, 21), m(1, 16, 16, kAnySign, 22),
+        v(1, 16, 16, kRectified, 23);
     std::vector<double> w_want(16);
     double squares = 0.0;
     for (std::size_t i = 0; i < 16; ++i) {
@@ -163,7 +179,8 @@ TEST(SmallMlpAdamStep, FollowsTheFormulaOnEveryTarget) {
       w_want[i] = w[i] - 0.03 * m_new / (std::sqrt(v_new) + 0.2);
       squares += static_cast<double>(w[i]) * w[i];
     }
-    const double sum = kernels_of(target).adam_step({16, 0.5f, 0.25f, 0.03f, 0.9f, 0.1f, 0.99f, 0.01f, 0.2f, grad.get(), w.get(), m.get(), v.get()});
+    const double sum = kernels_of(target).adam_step(
+        {16, 0.5f, 0.25f, 0.03f, 0.9f, 0.1f, 0.99f, 0.01f, 0.2f, grad.get(), w.get(), m.get(), v.get()});
     EXPECT_NEAR(sum, squares, 1e-6);
     for (std::size_t i = 0; i < 16; ++i) EXPECT_NEAR(w[i], w_want[i], 1e-7);
   }

@@ -31,7 +31,8 @@ struct Oracle {
   std::size_t d, h;
   double penalty;
 
-  double loss(const std::vector<double>& w, MatrixView<const float> x, const std::vector<std::uint8_t>& y) const {
+  double loss(const std::vector<double>& w, MatrixView<const float> x,
+              const std::vector<std::uint8_t>& y) const {
     const double* w1 = w.data();
     const double* b1 = w1 + d * h;
     const double* w2 = b1 + h;
@@ -67,7 +68,8 @@ TEST(SmallMlp, StepFollowsTheGradientOfItsLoss) {
   constexpr std::size_t kInputs = 3, kHidden = 9, kRows = 21;
   const Oracle oracle{kInputs, kHidden, 0.3};
   // beta = 0 and an epsilon far above every gradient turn Adam into w -= g.
-  const SmallMlpAdam plain{.learning_rate = 1e6, .beta1 = 0.0, .beta2 = 0.0, .epsilon = 1e6, .weight_penalty = 0.3};
+  const SmallMlpAdam plain{
+      .learning_rate = 1e6, .beta1 = 0.0, .beta2 = 0.0, .epsilon = 1e6, .weight_penalty = 0.3};
   const std::vector<float> x = uniform_floats(kRows * kInputs, 2.0, 1);
   const MatrixView<const float> features(x.data(), kRows, kInputs);
   std::vector<std::uint8_t> labels(kRows);
@@ -97,7 +99,8 @@ TEST(SmallMlp, StepFollowsTheGradientOfItsLoss) {
       w[i] = centre;
       const double gradient = (up - down) / (2.0 * kStep);
       largest = std::max(largest, std::abs(gradient));
-      EXPECT_NEAR(static_cast<double>(before[i]) - after[i], gradient, 1e-6) << network.target_name() << " parameter " << i;
+      EXPECT_NEAR(static_cast<double>(before[i]) - after[i], gradient, 1e-6)
+          << network.target_name() << " parameter " << i;
     }
     EXPECT_GT(largest, 0.05);  // the comparison means something
   }
@@ -120,12 +123,14 @@ TEST(SmallMlp, TargetsStayTogetherOverManySteps) {
     SmallMlp avx2(inputs, hidden, 200, {}, SmallMlpTarget::avx2);
     EXPECT_EQ(ref.target_name(), "ref");
     EXPECT_EQ(avx2.target_name(), "avx2");
-    const std::vector<float> start = uniform_floats(ref.num_parameters(), std::sqrt(3.0 / static_cast<double>(hidden)), 50 + inputs);
+    const std::vector<float> start =
+        uniform_floats(ref.num_parameters(), std::sqrt(3.0 / static_cast<double>(hidden)), 50 + inputs);
     ref.set_parameters(start);
     avx2.set_parameters(start);
     for (int epoch = 0; epoch < 8; ++epoch) {
       for (std::size_t first = 0; first < total; first += 200) {
-        const auto batch = std::span<const std::uint32_t>(rows).subspan(first, std::min<std::size_t>(200, total - first));
+        const auto batch =
+            std::span<const std::uint32_t>(rows).subspan(first, std::min<std::size_t>(200, total - first));
         EXPECT_NEAR(ref.train_step(features, labels, batch), avx2.train_step(features, labels, batch), 1e-6);
       }
     }
@@ -167,25 +172,35 @@ void expect_refusal(Body body, const std::string& text) {
 }
 
 TEST(SmallMlp, RefusesWrongShapes) {
-  expect_refusal<ShapeError>([] { SmallMlp(0, 5, 1); }, "num_inputs = 0, hidden = 5, max_batch = 1; each must be at least 1");
+  expect_refusal<ShapeError>([] { SmallMlp(0, 5, 1); },
+                             "num_inputs = 0, hidden = 5, max_batch = 1; each must be at least 1");
   SmallMlp network(2, 5, 4);
   EXPECT_EQ(network.num_parameters(), 10u + 5u + 25u + 5u + 5u + 1u);
   std::vector<float> short_values(50);
-  expect_refusal<ShapeError>([&] { network.set_parameters(short_values); }, "set_parameters got 50 values; the network has 51");
-  expect_refusal<ShapeError>([&] { network.get_parameters(short_values); }, "get_parameters got room for 50 values");
+  expect_refusal<ShapeError>([&] { network.set_parameters(short_values); },
+                             "set_parameters got 50 values; the network has 51");
+  expect_refusal<ShapeError>([&] { network.get_parameters(short_values); },
+                             "get_parameters got room for 50 values");
   const std::vector<float> x(12);
   const std::vector<std::uint8_t> labels(6);
   const std::vector<std::uint32_t> rows(5);
   const MatrixView<const float> features(x.data(), 6, 2);
-  expect_refusal<ShapeError>([&] { network.train_step(features, labels, rows); }, "train_step got 5 rows; allowed are 1..4");
-  expect_refusal<ShapeError>([&] { network.train_step({x.data(), 4, 3}, labels, rows); }, "features [4, 3] and 6 labels for 2 inputs");
+  expect_refusal<ShapeError>([&] { network.train_step(features, labels, rows); },
+                             "train_step got 5 rows; allowed are 1..4");
+  expect_refusal<ShapeError>(
+      [&] {
+        network.train_step({x.data(), 4, 3}, labels, rows);
+      },
+      "features [4, 3] and 6 labels for 2 inputs");
   std::vector<float> probabilities(4);
-  expect_refusal<ShapeError>([&] { network.predict(features, rows, probabilities); }, "5 rows and room for 4 probabilities");
+  expect_refusal<ShapeError>([&] { network.predict(features, rows, probabilities); },
+                             "5 rows and room for 4 probabilities");
 }
 
 TEST(SmallMlp, RefusesATargetThisProcessorLacks) {
   if (small_mlp_target_present(SmallMlpTarget::avx2)) GTEST_SKIP() << "this processor has AVX2 and FMA";
-  expect_refusal<UnsupportedError>([] { SmallMlp(2, 5, 4, {}, SmallMlpTarget::avx2); }, "target = avx2 needs a processor");
+  expect_refusal<UnsupportedError>([] { SmallMlp(2, 5, 4, {}, SmallMlpTarget::avx2); },
+                                   "target = avx2 needs a processor");
 }
 
 }  // namespace
