@@ -22,14 +22,15 @@ struct LabelledRows {
   std::vector<std::uint8_t> labels;
 };
 
-two_sample::Scaling scaling_of(MatrixView<const double> reference, MatrixView<const double> samples, bool z_score,
-                               LogSink& log) {
+two_sample::Scaling scaling_of(MatrixView<const double> reference, MatrixView<const double> samples,
+                               bool z_score, LogSink& log) {
   if (!z_score) return two_sample::identity_scaling(reference.cols);
   std::vector<std::size_t> uninformative;
   two_sample::Scaling scaling = two_sample::reference_scaling("c2st", reference, samples, &uninformative);
   for (const std::size_t column : uninformative) {
     log.warning("c2st: column " + std::to_string(column) + " (counted from 0) holds the same number (" +
-                number_text(reference(0, column)) + ") in every row of both sets; it says nothing and is left unscaled");
+                number_text(reference(0, column)) +
+                ") in every row of both sets; it says nothing and is left unscaled");
   }
   return scaling;
 }
@@ -45,15 +46,17 @@ LabelledRows stack(MatrixView<const double> reference, MatrixView<const double> 
     for (std::size_t j = 0; j < row.size(); ++j) {
       all.features(i, j) = static_cast<float>(scaling.apply(row[j], j));
       if (std::isfinite(all.features(i, j))) continue;
-      throw DomainError(std::string("c2st: ") + (is_sample ? "samples" : "reference") + " holds " + number_text(row[j]) +
-                        " in row " + std::to_string(is_sample ? i - reference.rows : i) + ", column " + std::to_string(j) +
-                        " (counted from 0), which after scaling is beyond float32; rescale the column or remove the row");
+      throw DomainError(
+          std::string("c2st: ") + (is_sample ? "samples" : "reference") + " holds " + number_text(row[j]) +
+          " in row " + std::to_string(is_sample ? i - reference.rows : i) + ", column " + std::to_string(j) +
+          " (counted from 0), which after scaling is beyond float32; rescale the column or remove the row");
     }
   }
   return all;
 }
 
-// Consecutive blocks of a shuffled 0 .. n - 1 are the test rows; the training rows are all others in increasing order.
+// Consecutive blocks of a shuffled 0 .. n - 1 are the test rows; the training rows are all others in
+// increasing order.
 std::vector<C2stFold> make_folds(const LabelledRows& all, const C2stOptions& options) {
   const auto n = static_cast<std::uint32_t>(all.labels.size());
   const auto num_folds = static_cast<std::uint32_t>(options.num_folds);
@@ -82,8 +85,8 @@ std::vector<C2stFold> make_folds(const LabelledRows& all, const C2stOptions& opt
   return folds;
 }
 
-// Hands out the folds an epoch at a time, the least advanced first, so that all finish at about the same time however
-// few threads there are. The result of a fold depends on itself alone.
+// Hands out the folds an epoch at a time, the least advanced first, so that all finish at about the same time
+// however few threads there are. The result of a fold depends on itself alone.
 class FoldQueue {
  public:
   explicit FoldQueue(std::vector<C2stFold>& folds) : folds_(folds), is_taken_(folds.size(), false) {}
@@ -120,12 +123,14 @@ void train_all(std::vector<C2stFold>& folds, ThreadPool& pool, LogSink& log) {
   double last_report = 0.0;
   const std::size_t num_workers = std::min(folds.size(), static_cast<std::size_t>(pool.num_threads()));
   pool.run(num_workers, [&](std::size_t /*task*/, int worker) {
-    // A worker that finds no free fold may leave: each unfinished fold is then with a worker that comes back for it.
+    // A worker that finds no free fold may leave: each unfinished fold is then with a worker that comes back
+    // for it.
     while (const auto fold = queue.take()) {
       const int before = folds[*fold].epochs();
       folds[*fold].advance_epoch();
       const int epochs = queue.give_back(*fold, before);
-      if (worker == 0 && clock.seconds() > last_report + kSecondsBetweenReports) {  // worker 0 is the caller's thread
+      if (worker == 0 &&
+          clock.seconds() > last_report + kSecondsBetweenReports) {  // worker 0 is the caller's thread
         last_report = clock.seconds();
         log.progress({"c2st", static_cast<double>(epochs), 0.0, "epoch"});
       }
@@ -149,18 +154,20 @@ double mean_of_numbers(const std::vector<double>& values) {
 void C2stOptions::validate() const {
   std::string broken;
   if (num_folds < 2) broken += " num_folds = " + std::to_string(num_folds) + " must be at least 2;";
-  if (max_iterations < 1) broken += " max_iterations = " + std::to_string(max_iterations) + " must be at least 1;";
+  if (max_iterations < 1)
+    broken += " max_iterations = " + std::to_string(max_iterations) + " must be at least 1;";
   if (broken.empty()) return;
   broken.pop_back();
   throw ConfigError("c2st:" + broken);
 }
 
 bool C2stSummary::all_converged() const {
-  return std::all_of(fold_status.begin(), fold_status.end(), [](C2stFoldStatus s) { return s == C2stFoldStatus::converged; });
+  return std::all_of(fold_status.begin(), fold_status.end(),
+                     [](C2stFoldStatus s) { return s == C2stFoldStatus::converged; });
 }
 
-C2stSummary c2st(MatrixView<const double> reference, MatrixView<const double> samples, const C2stOptions& options,
-                 ThreadPool& pool, LogSink& log) {
+C2stSummary c2st(MatrixView<const double> reference, MatrixView<const double> samples,
+                 const C2stOptions& options, ThreadPool& pool, LogSink& log) {
   options.validate();
   two_sample::check("c2st", reference, samples, static_cast<std::size_t>(options.num_folds), "(num_folds)");
   const LabelledRows all = stack(reference, samples, scaling_of(reference, samples, options.z_score, log));
@@ -180,7 +187,8 @@ C2stSummary c2st(MatrixView<const double> reference, MatrixView<const double> sa
   const double sum = std::accumulate(summary.fold_accuracy.begin(), summary.fold_accuracy.end(), 0.0);
   summary.accuracy = sum / static_cast<double>(folds.size());
   summary.auc = mean_of_numbers(summary.fold_auc);
-  summary.chance = static_cast<double>(std::max(reference.rows, samples.rows)) / static_cast<double>(all.labels.size());
+  summary.chance =
+      static_cast<double>(std::max(reference.rows, samples.rows)) / static_cast<double>(all.labels.size());
   return summary;
 }
 

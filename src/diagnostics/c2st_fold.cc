@@ -9,13 +9,14 @@ namespace {
 
 constexpr std::size_t kHiddenPerColumn = 10;
 constexpr std::size_t kBatchRows = 200;
-constexpr double kTolerance = 1e-4;   // [nats] an epoch must gain, or it counts as flat
+constexpr double kTolerance = 1e-4;     // [nats] an epoch must gain, or it counts as flat
 constexpr int kAllowedFlatEpochs = 10;  // training stops at one more in a row
 
 }  // namespace
 
 C2stFold::C2stFold(MatrixView<const float> features, std::span<const std::uint8_t> labels,
-                   std::vector<std::uint32_t> train_rows, std::vector<std::uint32_t> test_rows, const C2stOptions& options)
+                   std::vector<std::uint32_t> train_rows, std::vector<std::uint32_t> test_rows,
+                   const C2stOptions& options)
     : features_(features),
       labels_(labels),
       order_(std::move(train_rows)),
@@ -30,7 +31,8 @@ C2stFold::C2stFold(MatrixView<const float> features, std::span<const std::uint8_
   initialise_weights();
 }
 
-// Weights and biases uniform(-b, b), b = sqrt(6 / (fan_in + fan_out)), layer by layer: the matrix row by row, then the biases.
+// Weights and biases uniform(-b, b), b = sqrt(6 / (fan_in + fan_out)), layer by layer: the matrix row by row,
+// then the biases.
 void C2stFold::initialise_weights() {
   const std::size_t d = features_.cols;
   const std::size_t hidden = kHiddenPerColumn * d;
@@ -61,8 +63,9 @@ void C2stFold::advance_epoch() {
   double sum = 0.0;
   for (std::size_t first = 0; first < order_.size(); first += batch_rows_) {
     const std::size_t rows = std::min(batch_rows_, order_.size() - first);
-    sum += static_cast<double>(rows) *
-           network_.train_step(features_, labels_, std::span<const std::uint32_t>(order_).subspan(first, rows));
+    sum +=
+        static_cast<double>(rows) *
+        network_.train_step(features_, labels_, std::span<const std::uint32_t>(order_).subspan(first, rows));
   }
   judge(sum / static_cast<double>(order_.size()));
 }
@@ -99,13 +102,15 @@ C2stFold::Score C2stFold::score() {
     truth[i] = labels_[test_rows_[i]];
     if ((probabilities[i] > 0.5f) == (truth[i] != 0)) ++correct;
   }
-  return {static_cast<double>(correct) / static_cast<double>(test_rows_.size()), roc_auc(probabilities, truth)};
+  return {static_cast<double>(correct) / static_cast<double>(test_rows_.size()),
+          roc_auc(probabilities, truth)};
 }
 
 double roc_auc(std::span<const float> probabilities, std::span<const std::uint8_t> labels) {
   std::vector<std::uint32_t> order(probabilities.size());
   std::iota(order.begin(), order.end(), 0u);
-  std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) { return probabilities[a] < probabilities[b]; });
+  std::sort(order.begin(), order.end(),
+            [&](std::uint32_t a, std::uint32_t b) { return probabilities[a] < probabilities[b]; });
   double wins = 0.0;
   double zeros_below = 0.0;
   double ones_in_all = 0.0;

@@ -12,11 +12,13 @@
 
 namespace nrec {
 
-/// Training and scoring of one cross-validation fold, an epoch at a time. The features and labels it is given must outlive it.
+/// Training and scoring of one cross-validation fold, an epoch at a time. The features and labels it is given
+/// must outlive it.
 class C2stFold {
  public:
-  C2stFold(MatrixView<const float> features, std::span<const std::uint8_t> labels, std::vector<std::uint32_t> train_rows,
-           std::vector<std::uint32_t> test_rows, const C2stOptions& options);
+  C2stFold(MatrixView<const float> features, std::span<const std::uint8_t> labels,
+           std::vector<std::uint32_t> train_rows, std::vector<std::uint32_t> test_rows,
+           const C2stOptions& options);
 
   /// One pass over the training rows in a new order. No allocation, unless loss curves are kept.
   void advance_epoch();
@@ -60,8 +62,8 @@ class C2stFold {
   std::vector<double> loss_curve_;
 };
 
-/// Area under the ROC curve: probability that a row of label 1 has the higher probability, ties counting one half.
-/// nan when a label is missing.
+/// Area under the ROC curve: probability that a row of label 1 has the higher probability, ties counting one
+/// half. nan when a label is missing.
 double roc_auc(std::span<const float> probabilities, std::span<const std::uint8_t> labels);
 
 }  // namespace nrec

@@ -21,8 +21,8 @@ Matrix<double> scaled_rows(MatrixView<const double> set, const two_sample::Scali
   return scaled;
 }
 
-// Sum of exp(-|a_i - b_j|^2 factor) over all pairs, or over i < j when a and b are one set. Each block of rows sums into
-// its own slot and the slots are added in order.
+// Sum of exp(-|a_i - b_j|^2 factor) over all pairs, or over i < j when a and b are one set. Each block of
+// rows sums into its own slot and the slots are added in order.
 double kernel_sum(const Matrix<double>& a, const Matrix<double>& b, double factor, ThreadPool& pool) {
   constexpr std::size_t kBlock = 64;
   const bool is_one_set = &a == &b;
@@ -53,20 +53,23 @@ double bandwidth_of(const Matrix<double>& reference, const MmdOptions& options, 
   const double median = pairwise_median(reference, pool);
   if (median == 0.0) {
     throw DomainError(
-        "mmd: half of the pairs of reference rows or more coincide, so their median distance is 0; give a bandwidth > 0");
+        "mmd: half of the pairs of reference rows or more coincide, so their median distance is 0; give a "
+        "bandwidth > 0");
   }
   if (!std::isfinite(median)) {
-    throw DomainError("mmd: the squared distances within reference are beyond double; rescale the columns or set z_score");
+    throw DomainError(
+        "mmd: the squared distances within reference are beyond double; rescale the columns or set z_score");
   }
   return median;
 }
 
 }  // namespace
 
-MmdSummary mmd(MatrixView<const double> reference, MatrixView<const double> samples, const MmdOptions& options,
-               ThreadPool& pool) {
+MmdSummary mmd(MatrixView<const double> reference, MatrixView<const double> samples,
+               const MmdOptions& options, ThreadPool& pool) {
   if (!(options.bandwidth >= 0.0) || std::isinf(options.bandwidth)) {
-    throw DomainError("mmd: bandwidth = " + number_text(options.bandwidth) + " must be > 0, or 0 for the median distance");
+    throw DomainError("mmd: bandwidth = " + number_text(options.bandwidth) +
+                      " must be > 0, or 0 for the median distance");
   }
   if (options.max_rows > 0) {
     reference = reference.middle_rows(0, std::min(options.max_rows, reference.rows));
@@ -74,9 +77,9 @@ MmdSummary mmd(MatrixView<const double> reference, MatrixView<const double> samp
   }
   two_sample::check("mmd", reference, samples, 2, "(pairs within a set)");
   std::vector<std::size_t> uninformative;  // such a column adds 0 to every distance
-  const two_sample::Scaling scaling = options.z_score
-                                          ? two_sample::reference_scaling("mmd", reference, samples, &uninformative)
-                                          : two_sample::identity_scaling(reference.cols);
+  const two_sample::Scaling scaling =
+      options.z_score ? two_sample::reference_scaling("mmd", reference, samples, &uninformative)
+                      : two_sample::identity_scaling(reference.cols);
   const Matrix<double> p = scaled_rows(reference, scaling);
   const Matrix<double> q = scaled_rows(samples, scaling);
   MmdSummary summary;

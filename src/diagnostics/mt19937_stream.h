@@ -7,8 +7,8 @@
 namespace nrec {
 
 /// Random numbers of the published benchmark's scoring code: MT19937 seeded by one 32-bit number, turned into
-/// uniforms, integers and shuffles as numpy's RandomState does. Only for reproducing published scores; everything else
-/// uses RandomStream.
+/// uniforms, integers and shuffles as numpy's RandomState does. Only for reproducing published scores;
+/// everything else uses RandomStream.
 class Mt19937Stream {
  public:
   explicit Mt19937Stream(std::uint32_t seed) : engine_(seed) {}

@@ -9,9 +9,9 @@
 namespace nrec {
 namespace {
 
-// Selection by digits of the bit pattern: of non-negative doubles the one with the larger pattern is the larger, and
-// squares order as distances do. Each pass counts the pairs by their next 16 bits among those that share the digits
-// found so far; once few are left they are collected.
+// Selection by digits of the bit pattern: of non-negative doubles the one with the larger pattern is the
+// larger, and squares order as distances do. Each pass counts the pairs by their next 16 bits among those
+// that share the digits found so far; once few are left they are collected.
 constexpr int kDigitBits = 16;
 constexpr std::size_t kNumDigits = std::size_t{1} << kDigitBits;
 constexpr std::uint64_t kFewPairs = std::uint64_t{1} << 22;  // 32 MB
@@ -32,9 +32,12 @@ void for_each_pair(const Matrix<double>& points, ThreadPool& pool, Visit visit) 
 }
 
 // Whether `bits` starts with the digits `prefix`, the rest being `rest` bits long (0 .. 64).
-bool starts_with(std::uint64_t bits, std::uint64_t prefix, int rest) { return rest == 64 || (bits >> rest) == prefix; }
+bool starts_with(std::uint64_t bits, std::uint64_t prefix, int rest) {
+  return rest == 64 || (bits >> rest) == prefix;
+}
 
-std::vector<std::uint64_t> count_digits(const Matrix<double>& points, ThreadPool& pool, std::uint64_t prefix, int rest) {
+std::vector<std::uint64_t> count_digits(const Matrix<double>& points, ThreadPool& pool, std::uint64_t prefix,
+                                        int rest) {
   std::vector<std::vector<std::uint64_t>> counts(static_cast<std::size_t>(pool.num_threads()),
                                                  std::vector<std::uint64_t>(kNumDigits, 0));
   for_each_pair(points, pool, [&](std::uint64_t bits, int worker) {

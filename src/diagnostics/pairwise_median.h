@@ -12,7 +12,8 @@ inline double squared_distance(const double* a, const double* b, std::size_t col
   return sum;
 }
 
-/// Median of the distances of all pairs i < j of rows, the lower of the two middle ones when their number is even.
+/// Median of the distances of all pairs i < j of rows, the lower of the two middle ones when their number is
+/// even.
 ///
 /// Shapes   points [n >= 2, d], finite
 /// Numerics exact selection among the n (n - 1) / 2 rounded distances; the same for any number of threads

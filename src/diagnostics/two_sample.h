@@ -10,7 +10,8 @@
 
 namespace nrec::two_sample {
 
-/// Throws unless both sets have the same columns, at least `min_rows` rows and finite values; `where` starts the text.
+/// Throws unless both sets have the same columns, at least `min_rows` rows and finite values; `where` starts
+/// the text.
 void check(std::string_view where, MatrixView<const double> reference, MatrixView<const double> samples,
            std::size_t min_rows, std::string_view min_rows_reason);
 
@@ -24,9 +25,9 @@ struct Scaling {
 /// shift 0, scale 1.
 Scaling identity_scaling(std::size_t cols);
 
-/// Mean and sd (n - 1) of the reference. A column constant and equal in both sets gets scale 1 and its number goes to
-/// `uninformative`; one constant in the reference alone throws DomainError.
-Scaling reference_scaling(std::string_view where, MatrixView<const double> reference, MatrixView<const double> samples,
-                          std::vector<std::size_t>* uninformative);
+/// Mean and sd (n - 1) of the reference. A column constant and equal in both sets gets scale 1 and its number
+/// goes to `uninformative`; one constant in the reference alone throws DomainError.
+Scaling reference_scaling(std::string_view where, MatrixView<const double> reference,
+                          MatrixView<const double> samples, std::vector<std::size_t>* uninformative);
 
 }  // namespace nrec::two_sample

@@ -24,11 +24,14 @@ std::string reason_of(int code) { return std::generic_category().message(code); 
 std::string missing_file_hint(const std::filesystem::path& path) {
   const std::filesystem::path folder = path.parent_path().empty() ? "." : path.parent_path();
   std::error_code ignored;
-  if (!std::filesystem::is_directory(folder, ignored)) return fmt::format("; there is no folder {}", folder.string());
+  if (!std::filesystem::is_directory(folder, ignored))
+    return fmt::format("; there is no folder {}", folder.string());
   std::vector<std::string> names;
-  std::filesystem::directory_iterator entry(folder, std::filesystem::directory_options::skip_permission_denied, ignored);
+  std::filesystem::directory_iterator entry(
+      folder, std::filesystem::directory_options::skip_permission_denied, ignored);
   constexpr std::size_t kMostNames = 10000;  // a look at a folder must not take long
-  for (; !ignored && entry != std::filesystem::directory_iterator() && names.size() < kMostNames; entry.increment(ignored)) {
+  for (; !ignored && entry != std::filesystem::directory_iterator() && names.size() < kMostNames;
+       entry.increment(ignored)) {
     names.push_back(entry->path().filename().string());
   }
   std::sort(names.begin(), names.end());
@@ -64,7 +67,8 @@ FileSource::FileSource(const std::filesystem::path& path) : path_(path) {
     return;
   }
   ::close(descriptor_);
-  if (known && S_ISDIR(status.st_mode)) throw IoError(fmt::format("{}: is a folder; give a file in it", path.string()));
+  if (known && S_ISDIR(status.st_mode))
+    throw IoError(fmt::format("{}: is a folder; give a file in it", path.string()));
   throw IoError(fmt::format("{}: is not a regular file; write the data to a file first", path.string()));
 }
 
@@ -78,7 +82,8 @@ std::size_t FileSource::read(std::span<char> out) {
     if (count > 0) {
       done += static_cast<std::size_t>(count);
     } else if (errno != EINTR) {
-      throw IoError(fmt::format("{}: reading failed: {}; check the disk or the network folder", path_.string(), reason_of(errno)));
+      throw IoError(fmt::format("{}: reading failed: {}; check the disk or the network folder",
+                                path_.string(), reason_of(errno)));
     }
   }
   return done;

@@ -29,7 +29,8 @@ void inflate_one(std::string_view& bytes, std::string& out, std::uint64_t max_by
   bz_stream& stream = decompressor.stream;
   std::string chunk(kChunkBytes, '\0');
   for (int code = BZ_OK; code != BZ_STREAM_END;) {
-    const auto given = static_cast<unsigned>(std::min<std::size_t>(bytes.size(), std::numeric_limits<unsigned>::max()));
+    const auto given =
+        static_cast<unsigned>(std::min<std::size_t>(bytes.size(), std::numeric_limits<unsigned>::max()));
     stream.next_in = const_cast<char*>(bytes.data());  // the library does not write to it
     stream.avail_in = given;
     stream.next_out = chunk.data();
@@ -38,13 +39,16 @@ void inflate_one(std::string_view& bytes, std::string& out, std::uint64_t max_by
     const std::size_t made = chunk.size() - stream.avail_out;
     const std::size_t used = given - stream.avail_in;
     if (code != BZ_OK && code != BZ_STREAM_END) {
-      throw IoError(fmt::format("{}: the bzip2 data is damaged (code {}); copy or compress the file again", where, code));
+      throw IoError(fmt::format("{}: the bzip2 data is damaged (code {}); copy or compress the file again",
+                                where, code));
     }
     if (code == BZ_OK && made == 0 && used == 0) {
-      throw IoError(fmt::format("{}: the bzip2 data ends too early; it is truncated, copy or compress the file again", where));
+      throw IoError(fmt::format(
+          "{}: the bzip2 data ends too early; it is truncated, copy or compress the file again", where));
     }
     if (made > max_bytes - out.size()) {
-      throw IoError(fmt::format("{}: inflates to more than the {} bytes allowed; split the table", where, max_bytes));
+      throw IoError(
+          fmt::format("{}: inflates to more than the {} bytes allowed; split the table", where, max_bytes));
     }
     out.append(chunk, 0, made);
     bytes.remove_prefix(used);
@@ -63,7 +67,8 @@ bool is_bzip2(std::string_view bytes) {
 std::string inflate_bzip2(std::string_view bytes, std::uint64_t max_bytes, std::string_view where) {
   std::string out;
   while (!bytes.empty()) {
-    if (!bytes.starts_with("BZh")) throw IoError(fmt::format("{}: bytes follow the bzip2 data; copy or compress the file again", where));
+    if (!bytes.starts_with("BZh"))
+      throw IoError(fmt::format("{}: bytes follow the bzip2 data; copy or compress the file again", where));
     inflate_one(bytes, out, max_bytes, where);
   }
   return out;

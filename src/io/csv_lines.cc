@@ -19,7 +19,8 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(kSpaces) - first + 1);
 }
 
-// Tab before semicolon before comma: whichever of them stands outside quotes on the first line that is not blank.
+// Tab before semicolon before comma: whichever of them stands outside quotes on the first line that is not
+// blank.
 char separator_of(std::string_view text) {
   const std::size_t first = std::min(text.find_first_not_of(" \t\r\n"), text.size());
   text.remove_prefix(text.substr(0, first).rfind('\n') + 1);  // npos + 1 = 0
@@ -34,6 +35,20 @@ char separator_of(std::string_view text) {
   return semicolon ? ';' : ',';
 }
 
+// Position of the leading digit that is not zero, as a power of ten, of a number in decimal notation.
+long decimal_exponent(std::string_view number) {
+  const std::size_t letter = std::min(number.find_first_of("eE"), number.size());
+  const std::string_view digits = number.substr(0, letter);
+  const auto point = static_cast<long>(std::min(digits.find('.'), digits.size()));
+  const auto leading = static_cast<long>(std::min(digits.find_first_of("123456789"), digits.size()));
+  std::string_view power = number.substr(std::min(letter + 1, number.size()));
+  if (power.starts_with('+')) power.remove_prefix(1);
+  int exponent = 0;
+  const auto code = std::from_chars(power.data(), power.data() + power.size(), exponent).ec;
+  if (code == std::errc::result_out_of_range) return power.starts_with('-') ? -1 : 1;
+  return point - leading + exponent;
+}
+
 }  // namespace
 
 std::optional<double> parse_number(std::string_view cell) {
@@ -43,21 +58,22 @@ std::optional<double> parse_number(std::string_view cell) {
   if (end != cell.data() + cell.size() || code == std::errc::invalid_argument) return std::nullopt;
   if (code == std::errc()) return value;
   // Out of range: too small a magnitude is 0 to float64's precision, too large a one is refused.
-  const std::size_t exponent = cell.find_first_of("eE");
-  const bool tiny = exponent != std::string_view::npos ? cell.substr(exponent + 1).starts_with('-') : cell.find('.') <= 2;
-  if (!tiny) return std::nullopt;
+  if (decimal_exponent(cell) > 0) return std::nullopt;
   return cell.starts_with('-') ? -0.0 : 0.0;
 }
 
 CsvLines::CsvLines(std::string_view text, std::string_view where) : text_(text), where_(where) {
   if (text_.starts_with("\xEF\xBB\xBF")) text_.remove_prefix(3);
   if (text_.starts_with("\xFF\xFE") || text_.starts_with("\xFE\xFF")) {
-    throw IoError(fmt::format("{}: is text in UTF-16; save it as UTF-8 (plain \"CSV\" in a spreadsheet)", where));
+    throw IoError(
+        fmt::format("{}: is text in UTF-16; save it as UTF-8 (plain \"CSV\" in a spreadsheet)", where));
   }
   separator_ = separator_of(text_);
 }
 
-void CsvLines::fail(std::string_view what) const { throw IoError(fmt::format("{}: line {}: {}", where_, line_, what)); }
+void CsvLines::fail(std::string_view what) const {
+  throw IoError(fmt::format("{}: line {}: {}", where_, line_, what));
+}
 
 bool CsvLines::next(std::vector<std::string_view>& cells) {
   const std::size_t first_line = line_;

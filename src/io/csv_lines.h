@@ -14,7 +14,8 @@ class CsvLines {
  public:
   CsvLines(std::string_view text, std::string_view where);
 
-  // Next row that is not blank, or false at the end. Errors: IoError: a blank line inside, a quote that is not closed.
+  // Next row that is not blank, or false at the end. Errors: IoError: a blank line inside, a quote that is
+  // not closed.
   bool next(std::vector<std::string_view>& cells);
   // Line number, from 1, of the row that next() gave.
   std::size_t line() const { return row_line_; }
@@ -34,7 +35,8 @@ class CsvLines {
   std::deque<std::string> unquoted_;  // of the present row; its strings never move
 };
 
-// The number a cell holds in full (spaces around it were removed), locale-free; nothing when it is no number or too large.
+// The number a cell holds in full (spaces around it were removed), locale-free; nothing when it is no number
+// or too large.
 std::optional<double> parse_number(std::string_view cell);
 
 }  // namespace nrec::io

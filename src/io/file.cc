@@ -5,7 +5,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <array>
 #include <atomic>
 #include <cerrno>
 #include <system_error>
@@ -22,25 +21,30 @@ namespace fs = std::filesystem;
 [[noreturn]] void throw_write_error(const fs::path& path, int code) {
   const char* remedy = "";
   if (code == ENOENT || code == ENOTDIR) remedy = "; create its folder first";
-  if (code == EACCES || code == EPERM || code == EROFS) remedy = "; choose another folder or allow writing (chmod u+w)";
+  if (code == EACCES || code == EPERM || code == EROFS)
+    remedy = "; choose another folder or allow writing (chmod u+w)";
   if (code == ENOSPC || code == EDQUOT) remedy = "; free some space or choose another disk";
-  throw IoError(fmt::format("{}: cannot be written: {}{}", path.string(), std::generic_category().message(code), remedy));
+  throw IoError(fmt::format("{}: cannot be written: {}{}", path.string(),
+                            std::generic_category().message(code), remedy));
 }
 
 // The file that is to be replaced: links followed, everything but regular files refused.
 fs::path write_target(const fs::path& path) {
   std::error_code ignored;
   const fs::file_status status = fs::status(path, ignored);
-  if (fs::is_directory(status)) throw IoError(fmt::format("{}: is a folder; give the name of a file", path.string()));
+  if (fs::is_directory(status))
+    throw IoError(fmt::format("{}: is a folder; give the name of a file", path.string()));
   if (fs::exists(status) && !fs::is_regular_file(status)) {
-    throw IoError(fmt::format("{}: is not a regular file and cannot be replaced; give the name of a file", path.string()));
+    throw IoError(fmt::format("{}: is not a regular file and cannot be replaced; give the name of a file",
+                              path.string()));
   }
   if (path.filename().empty()) throw IoError(fmt::format("\"{}\": is not the name of a file", path.string()));
   if (fs::is_symlink(fs::symlink_status(path, ignored))) return fs::weakly_canonical(path);
   return path;
 }
 
-// Makes an empty file beside `target`; its name starts with a dot, so that patterns like *.npz do not meet it.
+// Makes an empty file beside `target`; its name starts with a dot, so that patterns like *.npz do not meet
+// it.
 fs::path make_temporary(const fs::path& target, const fs::path& asked) {
   static std::atomic<unsigned> counter{0};
   for (int attempt = 0; attempt < 100; ++attempt) {
@@ -51,13 +55,15 @@ fs::path make_temporary(const fs::path& target, const fs::path& asked) {
     if (descriptor >= 0) {
       struct stat old {};
       // A file that is replaced keeps its permissions where the system lets us; content matters more.
-      if (::stat(target.c_str(), &old) == 0 && ::fchmod(descriptor, old.st_mode & 07777) != 0) errno = 0;
+      if (::stat(target.c_str(), &old) == 0) ::fchmod(descriptor, old.st_mode & 0777);
       ::close(descriptor);
       return temporary;
     }
     if (errno != EEXIST) throw_write_error(asked, errno);
   }
-  throw IoError(fmt::format("{}: cannot make a temporary file beside it; remove the files .nrec-*.tmp of that folder", asked.string()));
+  throw IoError(
+      fmt::format("{}: cannot make a temporary file beside it; remove the files .nrec-*.tmp of that folder",
+                  asked.string()));
 }
 
 void sync_to_disk(const fs::path& written, const fs::path& asked, int flags) {
@@ -99,7 +105,8 @@ std::string hash_text(std::uint64_t hash) { return fmt::format("fnv1a64:{:016x}"
 std::string read_file(const fs::path& path, std::uint64_t max_bytes) {
   io::FileSource source(path);
   if (source.size() > max_bytes) {
-    throw IoError(fmt::format("{}: has {} bytes, more than the {} allowed here; is it the right file?", path.string(), source.size(), max_bytes));
+    throw IoError(fmt::format("{}: has {} bytes, more than the {} allowed here; is it the right file?",
+                              path.string(), source.size(), max_bytes));
   }
   std::string bytes(static_cast<std::size_t>(source.size()), '\0');
   bytes.resize(source.read(bytes));  // shorter when someone truncated the file meanwhile
@@ -118,7 +125,8 @@ void replace_file(const fs::path& path, const std::function<void(const fs::path&
     fs::remove(temporary, ignored);
     throw;
   }
-  sync_to_disk(target.parent_path().empty() ? fs::path(".") : target.parent_path(), path, O_RDONLY | O_DIRECTORY);
+  sync_to_disk(target.parent_path().empty() ? fs::path(".") : target.parent_path(), path,
+               O_RDONLY | O_DIRECTORY);
 }
 
 void write_file(const fs::path& path, std::string_view bytes) {

@@ -10,16 +10,26 @@ namespace {
 
 const char* reason_against(H5T_class_t type_class) {
   switch (type_class) {
-    case H5T_STRING: return "holds text; store numbers";
-    case H5T_COMPOUND: return "holds compound records (or complex numbers); store its fields as separate datasets";
-    case H5T_REFERENCE: return "holds references; store the data themselves";
-    case H5T_VLEN: return "holds lists of variable length; store a rectangular array";
-    case H5T_OPAQUE: return "holds opaque bytes; store numbers";
-    case H5T_ENUM: return "holds an enumeration other than false and true; store numbers";
-    case H5T_ARRAY: return "holds arrays as elements; store one array with more dimensions";
-    case H5T_TIME: return "holds dates; store seconds or days as float";
-    case H5T_BITFIELD: return "holds bit fields; store numbers";
-    default: return "holds a type that is no number; store float64";
+    case H5T_STRING:
+      return "holds text; store numbers";
+    case H5T_COMPOUND:
+      return "holds compound records (or complex numbers); store its fields as separate datasets";
+    case H5T_REFERENCE:
+      return "holds references; store the data themselves";
+    case H5T_VLEN:
+      return "holds lists of variable length; store a rectangular array";
+    case H5T_OPAQUE:
+      return "holds opaque bytes; store numbers";
+    case H5T_ENUM:
+      return "holds an enumeration other than false and true; store numbers";
+    case H5T_ARRAY:
+      return "holds arrays as elements; store one array with more dimensions";
+    case H5T_TIME:
+      return "holds dates; store seconds or days as float";
+    case H5T_BITFIELD:
+      return "holds bit fields; store numbers";
+    default:
+      return "holds a type that is no number; store float64";
   }
 }
 
@@ -56,7 +66,9 @@ Hdf5Type hdf5_type_of(hid_t type, std::string_view where) {
     return {Hdf5Kind::real, fmt::format("{}f{}", order, bytes), bytes};
   }
   const bool is_signed = H5Tget_sign(type) != H5T_SGN_NONE;
-  if (bytes > 8) throw UnsupportedError(fmt::format("{}: holds integers of {} bytes; store int64 or float64", where, bytes));
+  if (bytes > 8)
+    throw UnsupportedError(
+        fmt::format("{}: holds integers of {} bytes; store int64 or float64", where, bytes));
   const Hdf5Kind kind = bytes <= 4 ? Hdf5Kind::small_integer : is_signed ? Hdf5Kind::int64 : Hdf5Kind::uint64;
   return {kind, fmt::format("{}{}{}", order, is_signed ? 'i' : 'u', bytes), bytes};
 }

@@ -46,7 +46,8 @@ bool special_number(const std::string& text, double& value) {
   return text == "nan" || text == "inf" || text == "-inf";
 }
 
-// Receives the events of the parser and fills a record: what does not fit a flat record is refused where it is met.
+// Receives the events of the parser and fills a record: what does not fit a flat record is refused where it
+// is met.
 class RecordReader final : public nlohmann::json_sax<Json> {
  public:
   RecordReader(std::string_view text, std::string_view where) : text_(text), where_(where) {}
@@ -55,7 +56,8 @@ class RecordReader final : public nlohmann::json_sax<Json> {
 
   bool null() override { fail(fmt::format("\"{}\" is null; leave it out or write \"nan\"", name_)); }
   bool boolean(bool value) override {
-    if (in_list_) fail(fmt::format("the list \"{}\" holds true or false; only numbers or texts can be listed", name_));
+    if (in_list_)
+      fail(fmt::format("the list \"{}\" holds true or false; only numbers or texts can be listed", name_));
     return store(value);
   }
   bool number_integer(std::int64_t value) override {
@@ -65,13 +67,17 @@ class RecordReader final : public nlohmann::json_sax<Json> {
   }
   bool number_unsigned(std::uint64_t value) override {
     if (value > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) {
-      fail(fmt::format("\"{}\" holds the whole number {}, which is beyond 64 bits with sign; write it as a text", name_, value));
+      fail(fmt::format(
+          "\"{}\" holds the whole number {}, which is beyond 64 bits with sign; write it as a text", name_,
+          value));
     }
     return number_integer(static_cast<std::int64_t>(value));
   }
   bool number_float(double value, const std::string& digits) override {
     if (digits.find_first_of(".eE") == std::string::npos) {
-      fail(fmt::format("\"{}\" holds the whole number {}, which is beyond 64 bits with sign; write it as a text", name_, digits));
+      fail(fmt::format(
+          "\"{}\" holds the whole number {}, which is beyond 64 bits with sign; write it as a text", name_,
+          digits));
     }
     return in_list_ ? add_number(value, false) : store(value);
   }
@@ -93,7 +99,8 @@ class RecordReader final : public nlohmann::json_sax<Json> {
   bool binary(Json::binary_t&) override { return false; }
 
   bool start_object(std::size_t) override {
-    if (depth_++ > 0) fail(fmt::format("\"{}\" is an object inside the object; use flat dotted names", name_));
+    if (depth_++ > 0)
+      fail(fmt::format("\"{}\" is an object inside the object; use flat dotted names", name_));
     return true;
   }
   bool key(std::string& name) override {
@@ -119,13 +126,16 @@ class RecordReader final : public nlohmann::json_sax<Json> {
     if (all_integers_ && !integers_.empty()) return store(std::move(integers_));
     return store(std::move(numbers_));
   }
-  bool parse_error(std::size_t position, const std::string&, const nlohmann::detail::exception& error) override {
+  bool parse_error(std::size_t position, const std::string&,
+                   const nlohmann::detail::exception& error) override {
     io::throw_json_error(text_, position, error.what(), where_);
   }
 
  private:
   [[noreturn]] void fail(std::string_view what) const { throw IoError(fmt::format("{}: {}", where_, what)); }
-  [[noreturn]] void fail_mixed() const { fail(fmt::format("the list \"{}\" mixes numbers and texts; use one kind", name_)); }
+  [[noreturn]] void fail_mixed() const {
+    fail(fmt::format("the list \"{}\" mixes numbers and texts; use one kind", name_));
+  }
   bool store(RecordValue value) {
     if (depth_ == 0) fail("the text is a single value; a record is one object {...}");
     record_.set(name_, std::move(value));
@@ -155,13 +165,15 @@ class RecordReader final : public nlohmann::json_sax<Json> {
 
 namespace io {
 
-void throw_json_error(std::string_view text, std::size_t position, std::string_view reason, std::string_view where) {
+void throw_json_error(std::string_view text, std::size_t position, std::string_view reason,
+                      std::string_view where) {
   std::size_t line = 1, column = 1;
   for (std::size_t i = 0; i + 1 < position && i < text.size(); ++i) {
     column = text[i] == '\n' ? 1 : column + 1;
     if (text[i] == '\n') ++line;
   }
-  // The library's text starts with its own code and place; what follows the last ": " of that start is the reason.
+  // The library's text starts with its own code and place; what follows the last ": " of that start is the
+  // reason.
   const std::size_t start = reason.find("column ");
   const std::size_t colon = start == std::string_view::npos ? start : reason.find(": ", start);
   if (colon != std::string_view::npos) reason.remove_prefix(colon + 2);

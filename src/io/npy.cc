@@ -6,6 +6,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "io/npy_header.h"
 #include "io/npy_stream.h"
@@ -15,7 +16,8 @@
 
 namespace nrec {
 
-static_assert(std::endian::native == std::endian::little, "the file formats are little-endian and written from memory as it is");
+static_assert(std::endian::native == std::endian::little,
+              "the file formats are little-endian and written from memory as it is");
 
 namespace io {
 
@@ -49,7 +51,8 @@ double half_to_double(std::uint16_t bits) {
 double element(const char* bytes, const NpyType& type, std::size_t index, std::string_view where) {
   const bool big = type.big_endian;
   switch (type.kind) {
-    case 'b': return *bytes != 0 ? 1.0 : 0.0;
+    case 'b':
+      return *bytes != 0 ? 1.0 : 0.0;
     case 'i':
       if (type.bytes == 1) return load<std::int8_t>(bytes, big);
       if (type.bytes == 2) return load<std::int16_t>(bytes, big);
@@ -70,7 +73,8 @@ double element(const char* bytes, const NpyType& type, std::size_t index, std::s
 // Walks a Fortran-order sequence and says where each element belongs in C order.
 class FortranPlaces {
  public:
-  explicit FortranPlaces(const std::vector<std::size_t>& shape) : shape_(shape), index_(shape.size()), stride_(shape.size(), 1) {
+  explicit FortranPlaces(const std::vector<std::size_t>& shape)
+      : shape_(shape), index_(shape.size()), stride_(shape.size(), 1) {
     for (std::size_t d = shape.size(); d-- > 1;) stride_[d - 1] = stride_[d] * shape[d];
   }
   std::size_t next() {
@@ -94,9 +98,10 @@ class FortranPlaces {
 }  // namespace
 
 void throw_inexact_integer(std::string_view where, std::string_view value, std::size_t index) {
-  throw DomainError(fmt::format("{}: the whole number {} (element {}) is beyond 2^53 and float64 cannot hold it exactly; subtract an "
-                                "offset or store it as float64 yourself",
-                                where, value, index));
+  throw DomainError(fmt::format(
+      "{}: the whole number {} (element {}) is beyond 2^53 and float64 cannot hold it exactly; subtract an "
+      "offset or store it as float64 yourself",
+      where, value, index));
 }
 
 double exact_double(std::int64_t value, std::size_t index, std::string_view where) {
@@ -106,7 +111,8 @@ double exact_double(std::int64_t value, std::size_t index, std::string_view wher
 }
 
 double exact_double(std::uint64_t value, std::size_t index, std::string_view where) {
-  if (value > static_cast<std::uint64_t>(kLargestExactInteger)) throw_inexact_integer(where, std::to_string(value), index);
+  if (value > static_cast<std::uint64_t>(kLargestExactInteger))
+    throw_inexact_integer(where, std::to_string(value), index);
   return static_cast<double>(value);
 }
 
@@ -114,13 +120,16 @@ NumericArray read_npy_stream(ByteSource& source, std::string_view where) {
   const NpyHeader header = read_npy_header(source, where);
   const NpyType type = parse_npy_type(header.dtype, where);
   const auto count = element_count(header.shape, type.bytes);
-  if (!count) throw IoError(fmt::format("{}: the .npy header is damaged: shape {} is too large for any memory", where, shape_text(header.shape)));
+  if (!count)
+    throw IoError(fmt::format("{}: the .npy header is damaged: shape {} is too large for any memory", where,
+                              shape_text(header.shape)));
   const std::uint64_t declared = static_cast<std::uint64_t>(*count) * type.bytes;
   const std::uint64_t present = source.size() - header.bytes_before_data;
   const auto wrong_length = [&](std::uint64_t found) {
-    return IoError(fmt::format("{}: shape {} of type \"{}\" needs {} bytes of data but the file holds {}; {}", where, shape_text(header.shape),
-                               header.dtype, declared, found,
-                               found < declared ? "it is truncated, copy or write it again" : "it is damaged, write it again with numpy.save"));
+    return IoError(fmt::format("{}: shape {} of type \"{}\" needs {} bytes of data but the file holds {}; {}",
+                               where, shape_text(header.shape), header.dtype, declared, found,
+                               found < declared ? "it is truncated, copy or write it again"
+                                                : "it is damaged, write it again with numpy.save"));
   };
   if (present != declared) throw wrong_length(present);
 
@@ -158,7 +167,20 @@ void append_values(std::string& bytes, const std::vector<double>& values) {
 void check_whole_numbers(const std::vector<double>& values) {
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (!(std::fabs(values[i]) <= kLargestExactInteger) || std::floor(values[i]) != values[i]) {
-      throw DomainError(fmt::format("write_npy: element {} = {} is not a whole number within 2^53, so type \"<i8\" cannot hold it; use \"<f8\"", i, values[i]));
+      throw DomainError(
+          fmt::format("write_npy: element {} = {} is not a whole number within 2^53, so type \"<i8\" cannot "
+                      "hold it; use \"<f8\"",
+                      i, values[i]));
+    }
+  }
+}
+
+void check_single_precision(const std::vector<double>& values) {
+  constexpr double kLargest = std::numeric_limits<float>::max();
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (std::isfinite(values[i]) && std::fabs(values[i]) > kLargest) {
+      throw DomainError(
+          fmt::format("write_npy: element {} = {} is too large for type \"<f4\"; use \"<f8\"", i, values[i]));
     }
   }
 }
@@ -178,9 +200,11 @@ NumericArray read_npy(const std::filesystem::path& path) {
 std::string npy_bytes(const NumericArray& array) {
   const auto count = io::element_count(array.shape, sizeof(double));
   if (count != array.values.size()) {
-    throw ShapeError(fmt::format("write_npy: shape {} does not match {} values", shape_text(array.shape), array.values.size()));
+    throw ShapeError(fmt::format("write_npy: shape {} does not match {} values", shape_text(array.shape),
+                                 array.values.size()));
   }
-  std::string header = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': {}, }}", array.dtype, shape_text(array.shape));
+  std::string header = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': {}, }}", array.dtype,
+                                   shape_text(array.shape));
   // Magic, version, length, header and newline together fill a multiple of 64 bytes, as the format asks for.
   constexpr std::size_t kFixedBytes = 10, kAlignment = 64;
   header.append(kAlignment - 1 - (kFixedBytes + header.size()) % kAlignment, ' ');
@@ -192,17 +216,21 @@ std::string npy_bytes(const NumericArray& array) {
   if (array.dtype == "<f8") {
     append_values<double>(bytes, array.values);
   } else if (array.dtype == "<f4") {
+    check_single_precision(array.values);
     append_values<float>(bytes, array.values);
   } else if (array.dtype == "<i8") {
     check_whole_numbers(array.values);
     append_values<std::int64_t>(bytes, array.values);
   } else {
-    throw UnsupportedError(fmt::format("write_npy: type \"{}\" is not written; use \"<f8\", \"<f4\" or \"<i8\"", array.dtype));
+    throw UnsupportedError(
+        fmt::format("write_npy: type \"{}\" is not written; use \"<f8\", \"<f4\" or \"<i8\"", array.dtype));
   }
   return bytes;
 }
 
-void write_npy(const std::filesystem::path& path, const NumericArray& array) { write_file(path, npy_bytes(array)); }
+void write_npy(const std::filesystem::path& path, const NumericArray& array) {
+  write_file(path, npy_bytes(array));
+}
 
 void write_npy(const std::filesystem::path& path, MatrixView<const double> matrix, std::string_view dtype) {
   write_npy(path, to_array(matrix, dtype));

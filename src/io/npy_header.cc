@@ -47,20 +47,24 @@ class HeaderScanner {
     }
     skip_space();
     if (position_ != text_.size()) fail("text after the closing brace");
-    if (!seen_descr || !seen_order || !seen_shape) fail("one of the keys descr, fortran_order, shape is missing");
+    if (!seen_descr || !seen_order || !seen_shape)
+      fail("one of the keys descr, fortran_order, shape is missing");
     return header;
   }
 
  private:
   [[noreturn]] void fail(std::string_view what) const {
-    throw IoError(fmt::format("{}: the .npy header is damaged: {} (near character {}); write the file again with numpy.save", where_, what, position_));
+    throw IoError(fmt::format(
+        "{}: the .npy header is damaged: {} (near character {}); write the file again with numpy.save",
+        where_, what, position_));
   }
   void mark(bool& seen, std::string_view key) const {
     if (seen) fail(fmt::format("key \"{}\" appears twice", key));
     seen = true;
   }
   void skip_space() {
-    while (position_ < text_.size() && std::strchr(" \t\n\r", text_[position_]) && text_[position_] != '\0') ++position_;
+    while (position_ < text_.size() && std::strchr(" \t\n\r", text_[position_]) && text_[position_] != '\0')
+      ++position_;
   }
   bool accept(char wanted) {
     skip_space();
@@ -84,7 +88,9 @@ class HeaderScanner {
   std::string descr() {
     skip_space();
     if (position_ < text_.size() && (text_[position_] == '[' || text_[position_] == '(')) {
-      throw UnsupportedError(fmt::format("{}: is a structured array (several named fields); save its fields as one plain float array", where_));
+      throw UnsupportedError(fmt::format(
+          "{}: is a structured array (several named fields); save its fields as one plain float array",
+          where_));
     }
     return quoted();
   }
@@ -126,16 +132,26 @@ class HeaderScanner {
 
 const char* reason_against(char kind, std::size_t bytes) {
   switch (kind) {
-    case 'O': return "holds Python objects, and reading them would run code; convert with numpy.asarray(a, dtype=float)";
+    case 'O':
+      return "holds Python objects, and reading them would run code; convert with numpy.asarray(a, "
+             "dtype=float)";
     case 'S':
     case 'a':
-    case 'U': return "holds text; convert with a.astype(float)";
-    case 'V': return "holds raw records (void); save its fields as one plain float array";
+    case 'U':
+      return "holds text; convert with a.astype(float)";
+    case 'V':
+      return "holds raw records (void); save its fields as one plain float array";
     case 'M':
-    case 'm': return "holds dates or durations; convert to seconds or days as float first";
-    case 'c': return "holds complex numbers; save real and imaginary parts as separate columns";
-    case 'f': return bytes > 8 ? "holds long doubles, whose layout differs between machines; convert with a.astype(float)" : nullptr;
-    default: return nullptr;
+    case 'm':
+      return "holds dates or durations; convert to seconds or days as float first";
+    case 'c':
+      return "holds complex numbers; save real and imaginary parts as separate columns";
+    case 'f':
+      return bytes > 8
+                 ? "holds long doubles, whose layout differs between machines; convert with a.astype(float)"
+                 : nullptr;
+    default:
+      return nullptr;
   }
 }
 
@@ -151,17 +167,22 @@ NpyType parse_npy_type(std::string_view dtype, std::string_view where) {
   const char kind = rest.empty() ? '\0' : rest[0];
   std::size_t bytes = 0;
   if (rest.size() > 1) std::from_chars(rest.data() + 1, rest.data() + rest.size(), bytes);
-  if (const char* reason = reason_against(kind, bytes)) throw UnsupportedError(fmt::format("{}: type \"{}\" {}", where, dtype, reason));
+  if (const char* reason = reason_against(kind, bytes))
+    throw UnsupportedError(fmt::format("{}: type \"{}\" {}", where, dtype, reason));
 
   const std::string canonical = fmt::format("{}{}", kind, bytes);
   const bool whole = kind == 'i' || kind == 'u';
-  const bool known = (kind == 'b' && bytes == 1) || (whole && (bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8)) ||
+  const bool known = (kind == 'b' && bytes == 1) ||
+                     (whole && (bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8)) ||
                      (kind == 'f' && (bytes == 2 || bytes == 4 || bytes == 8));
   if (!known || canonical != rest) {
-    throw IoError(fmt::format("{}: unknown element type \"{}\"; bool, integers and float16, float32, float64 can be read", where, dtype));
+    throw IoError(fmt::format(
+        "{}: unknown element type \"{}\"; bool, integers and float16, float32, float64 can be read", where,
+        dtype));
   }
   if (bytes > 1 && order != '<' && order != '>') {
-    throw IoError(fmt::format("{}: type \"{}\" does not say its byte order; write the file again with numpy.save", where, dtype));
+    throw IoError(fmt::format(
+        "{}: type \"{}\" does not say its byte order; write the file again with numpy.save", where, dtype));
   }
   return {kind, bytes, order == '>'};
 }
@@ -170,12 +191,14 @@ NpyHeader read_npy_header(ByteSource& source, std::string_view where) {
   constexpr std::string_view kMagic = "\x93NUMPY";
   std::array<char, 8> start{};
   if (source.read(start) != start.size() || std::string_view(start.data(), kMagic.size()) != kMagic) {
-    throw IoError(fmt::format("{}: is not a .npy file (its first bytes differ); write it with numpy.save", where));
+    throw IoError(
+        fmt::format("{}: is not a .npy file (its first bytes differ); write it with numpy.save", where));
   }
   const int major = static_cast<unsigned char>(start[6]);
   const int minor = static_cast<unsigned char>(start[7]);
   if (major < 1 || major > 3 || minor != 0) {
-    throw IoError(fmt::format("{}: .npy version {}.{} is unknown; versions 1.0, 2.0 and 3.0 can be read", where, major, minor));
+    throw IoError(fmt::format("{}: .npy version {}.{} is unknown; versions 1.0, 2.0 and 3.0 can be read",
+                              where, major, minor));
   }
   std::array<char, 4> length_bytes{};
   const std::size_t width = major == 1 ? 2 : 4;
@@ -184,14 +207,18 @@ NpyHeader read_npy_header(ByteSource& source, std::string_view where) {
   for (std::size_t i = width; i-- > 0;) length = length << 8 | static_cast<unsigned char>(length_bytes[i]);
   const std::size_t before = start.size() + width;
   if (!complete || source.size() < before + length) {
-    throw IoError(fmt::format("{}: the file ends inside its .npy header; it is truncated, copy or write it again", where));
+    throw IoError(fmt::format(
+        "{}: the file ends inside its .npy header; it is truncated, copy or write it again", where));
   }
   if (length > kMaxHeaderBytes) {
-    throw IoError(fmt::format("{}: its .npy header has {} bytes, more than the {} allowed; save a plain numeric array", where, length, kMaxHeaderBytes));
+    throw IoError(
+        fmt::format("{}: its .npy header has {} bytes, more than the {} allowed; save a plain numeric array",
+                    where, length, kMaxHeaderBytes));
   }
   std::string text(length, '\0');
   if (source.read(text) != length) {
-    throw IoError(fmt::format("{}: the file ends inside its .npy header; it is truncated, copy or write it again", where));
+    throw IoError(fmt::format(
+        "{}: the file ends inside its .npy header; it is truncated, copy or write it again", where));
   }
   NpyHeader header = HeaderScanner(text, where).scan();
   header.bytes_before_data = before + length;

@@ -37,7 +37,10 @@ Archive open_archive(const std::filesystem::path& path, int flags) {
   zip_error_init_with_code(&error, code);
   const std::string reason = zip_error_strerror(&error);
   zip_error_fini(&error);
-  throw IoError(fmt::format("{}: is not a complete .npz archive: {}; it is truncated or of another format, write it again with numpy.savez", path.string(), reason));
+  throw IoError(
+      fmt::format("{}: is not a complete .npz archive: {}; it is truncated or of another format, write it "
+                  "again with numpy.savez",
+                  path.string(), reason));
 }
 
 // One entry of an archive, checked against the limits before anything is allocated for it.
@@ -49,7 +52,8 @@ struct Entry {
 
 class EntrySource final : public io::ByteSource {
  public:
-  EntrySource(zip_t* archive, const Entry& entry, std::string where) : size_(entry.size), where_(std::move(where)), file_(zip_fopen_index(archive, entry.index, 0)) {
+  EntrySource(zip_t* archive, const Entry& entry, std::string where)
+      : size_(entry.size), where_(std::move(where)), file_(zip_fopen_index(archive, entry.index, 0)) {
     if (!file_) throw damaged(zip_strerror(archive));
   }
   std::size_t read(std::span<char> out) override {
@@ -71,7 +75,8 @@ class EntrySource final : public io::ByteSource {
 
  private:
   IoError damaged(std::string_view reason) const {
-    return IoError(fmt::format("{}: this entry of the archive is damaged: {}; copy or write the file again", where_, reason));
+    return IoError(fmt::format("{}: this entry of the archive is damaged: {}; copy or write the file again",
+                               where_, reason));
   }
   std::uint64_t size_;
   std::string where_;
@@ -92,23 +97,34 @@ bool leaves_the_archive(std::string_view name) {
 Entry checked_entry(zip_t* archive, zip_uint64_t index, std::uint64_t file_size, const std::string& where) {
   zip_stat_t status;
   zip_stat_init(&status);
-  constexpr zip_uint64_t kNeeded = ZIP_STAT_NAME | ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE | ZIP_STAT_COMP_METHOD | ZIP_STAT_ENCRYPTION_METHOD;
+  constexpr zip_uint64_t kNeeded =
+      ZIP_STAT_NAME | ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE | ZIP_STAT_COMP_METHOD | ZIP_STAT_ENCRYPTION_METHOD;
   if (zip_stat_index(archive, index, 0, &status) != 0 || (status.valid & kNeeded) != kNeeded) {
-    throw IoError(fmt::format("{}: entry {} of the archive is damaged: {}; write the file again", where, index, zip_strerror(archive)));
+    throw IoError(fmt::format("{}: entry {} of the archive is damaged: {}; write the file again", where,
+                              index, zip_strerror(archive)));
   }
   std::string name = status.name;
-  if (leaves_the_archive(name)) throw IoError(fmt::format("{}: the archive has an entry with the unsafe name \"{}\"; write it again with numpy.savez", where, name));
+  if (leaves_the_archive(name))
+    throw IoError(fmt::format(
+        "{}: the archive has an entry with the unsafe name \"{}\"; write it again with numpy.savez", where,
+        name));
   if (name.ends_with(".npy")) name.resize(name.size() - 4);
   const std::string entry_where = fmt::format("{}: \"{}\"", where, name);
-  if (status.encryption_method != ZIP_EM_NONE) throw IoError(entry_where + " is encrypted; write the archive without a password");
+  if (status.encryption_method != ZIP_EM_NONE)
+    throw IoError(entry_where + " is encrypted; write the archive without a password");
   if (status.comp_method != ZIP_CM_STORE && status.comp_method != ZIP_CM_DEFLATE) {
-    throw IoError(fmt::format("{} is compressed by method {}; use numpy.savez or numpy.savez_compressed", entry_where, status.comp_method));
+    throw IoError(fmt::format("{} is compressed by method {}; use numpy.savez or numpy.savez_compressed",
+                              entry_where, status.comp_method));
   }
   const bool stored = status.comp_method == ZIP_CM_STORE;
-  const bool possible = status.comp_size <= file_size && (stored ? status.size == status.comp_size : status.size / kMaxDeflateRatio <= status.comp_size);
+  const bool possible =
+      status.comp_size <= file_size &&
+      (stored ? status.size == status.comp_size : status.size / kMaxDeflateRatio <= status.comp_size);
   if (!possible) {
-    throw IoError(fmt::format("{} claims {} bytes from {} stored ones in a file of {}, which cannot be; the archive is damaged, write it again",
-                              entry_where, status.size, status.comp_size, file_size));
+    throw IoError(
+        fmt::format("{} claims {} bytes from {} stored ones in a file of {}, which cannot be; the archive is "
+                    "damaged, write it again",
+                    entry_where, status.size, status.comp_size, file_size));
   }
   return {std::move(name), index, status.size};
 }
@@ -116,13 +132,17 @@ Entry checked_entry(zip_t* archive, zip_uint64_t index, std::uint64_t file_size,
 std::vector<Entry> checked_entries(zip_t* archive, const std::filesystem::path& path) {
   const std::string where = path.string();
   const zip_int64_t count = zip_get_num_entries(archive, 0);
-  if (count > kMaxEntries) throw IoError(fmt::format("{}: has {} entries, more than the {} allowed; store few large arrays", where, count, kMaxEntries));
+  if (count > kMaxEntries)
+    throw IoError(fmt::format("{}: has {} entries, more than the {} allowed; store few large arrays", where,
+                              count, kMaxEntries));
   const std::uint64_t file_size = io::checked_file_size(path);
   std::vector<Entry> entries;
   for (zip_int64_t i = 0; i < count; ++i) {
     Entry entry = checked_entry(archive, static_cast<zip_uint64_t>(i), file_size, where);
     const auto same = [&](const Entry& other) { return other.name == entry.name; };
-    if (std::any_of(entries.begin(), entries.end(), same)) throw IoError(fmt::format("{}: the name \"{}\" appears twice in the archive; write it again", where, entry.name));
+    if (std::any_of(entries.begin(), entries.end(), same))
+      throw IoError(
+          fmt::format("{}: the name \"{}\" appears twice in the archive; write it again", where, entry.name));
     entries.push_back(std::move(entry));
   }
   return entries;
@@ -134,11 +154,14 @@ std::vector<std::string> names_of(const std::vector<Entry>& entries) {
   return names;
 }
 
-NamedArrays read_entries(zip_t* archive, std::span<const Entry> entries, const std::string& where, const NpzLimits& limits) {
+NamedArrays read_entries(zip_t* archive, std::span<const Entry> entries, const std::string& where,
+                         const NpzLimits& limits) {
   std::uint64_t total = 0;
   for (const Entry& entry : entries) {
     if (entry.size > limits.max_bytes - total) {
-      throw IoError(fmt::format("{}: its arrays inflate to more than the {} bytes allowed (at \"{}\"); split the file", where, limits.max_bytes, entry.name));
+      throw IoError(
+          fmt::format("{}: its arrays inflate to more than the {} bytes allowed (at \"{}\"); split the file",
+                      where, limits.max_bytes, entry.name));
     }
     total += entry.size;
   }
@@ -157,10 +180,12 @@ void check_names(const NamedArrays& arrays) {
   for (std::size_t i = 0; i < arrays.size(); ++i) {
     const std::string& name = arrays[i].first;
     if (leaves_the_archive(name) || name.find('/') != std::string::npos) {
-      throw ConfigError(fmt::format("write_npz: \"{}\" cannot be the name of an array; use letters, digits and underscores", name));
+      throw ConfigError(fmt::format(
+          "write_npz: \"{}\" cannot be the name of an array; use letters, digits and underscores", name));
     }
     for (std::size_t j = 0; j < i; ++j) {
-      if (arrays[j].first == name) throw ConfigError(fmt::format("write_npz: the name \"{}\" is used twice; rename one", name));
+      if (arrays[j].first == name)
+        throw ConfigError(fmt::format("write_npz: the name \"{}\" is used twice; rename one", name));
     }
   }
 }
@@ -179,17 +204,20 @@ NamedArrays read_npz(const std::filesystem::path& path, const NpzLimits& limits)
   return read_entries(archive.get(), checked_entries(archive.get(), path), path.string(), limits);
 }
 
-NamedArrays read_npz(const std::filesystem::path& path, std::span<const std::string> names, const NpzLimits& limits) {
+NamedArrays read_npz(const std::filesystem::path& path, std::span<const std::string> names,
+                     const NpzLimits& limits) {
   io::checked_file_size(path);
   const Archive archive = open_archive(path, ZIP_RDONLY);
   const std::vector<Entry> entries = checked_entries(archive.get(), path);
   std::vector<Entry> wanted;
   for (const std::string& name : names) {
-    const auto found = std::find_if(entries.begin(), entries.end(), [&](const Entry& entry) { return entry.name == name; });
+    const auto found =
+        std::find_if(entries.begin(), entries.end(), [&](const Entry& entry) { return entry.name == name; });
     if (found == entries.end()) {
       const std::vector<std::string> known = names_of(entries);
       const std::string nearest = nearest_word(name, known);
-      throw IoError(fmt::format("{}: has no array \"{}\"; it holds: {}{}", path.string(), name, fmt::join(known, ", "),
+      throw IoError(fmt::format("{}: has no array \"{}\"; it holds: {}{}", path.string(), name,
+                                fmt::join(known, ", "),
                                 nearest.empty() ? "" : fmt::format("; did you mean \"{}\"?", nearest)));
     }
     wanted.push_back(*found);
@@ -204,18 +232,22 @@ void write_npz(const std::filesystem::path& path, const NamedArrays& arrays, boo
   replace_file(path, [&](const std::filesystem::path& temporary) {
     Archive archive = open_archive(temporary, ZIP_CREATE | ZIP_TRUNCATE);
     const auto require = [&](bool ok) {
-      if (!ok) throw IoError(fmt::format("{}: cannot be written: {}; check free space and permissions", path.string(), zip_strerror(archive.get())));
+      if (!ok)
+        throw IoError(fmt::format("{}: cannot be written: {}; check free space and permissions",
+                                  path.string(), zip_strerror(archive.get())));
     };
     for (std::size_t i = 0; i < arrays.size(); ++i) {
       zip_source_t* source = zip_source_buffer(archive.get(), contents[i].data(), contents[i].size(), 0);
       require(source != nullptr);
-      const zip_int64_t index = zip_file_add(archive.get(), (arrays[i].first + ".npy").c_str(), source, ZIP_FL_ENC_UTF_8);
+      const zip_int64_t index =
+          zip_file_add(archive.get(), (arrays[i].first + ".npy").c_str(), source, ZIP_FL_ENC_UTF_8);
       if (index < 0) zip_source_free(source);
       require(index >= 0);
       const auto entry = static_cast<zip_uint64_t>(index);
       constexpr zip_uint16_t kFirstOfJanuary1980 = 1 << 5 | 1;  // day 1, month 1, year 0 of the DOS calendar
       require(zip_file_set_dostime(archive.get(), entry, 0, kFirstOfJanuary1980, 0) == 0);
-      require(zip_set_file_compression(archive.get(), entry, compressed ? ZIP_CM_DEFLATE : ZIP_CM_STORE, 0) == 0);
+      require(zip_set_file_compression(archive.get(), entry, compressed ? ZIP_CM_DEFLATE : ZIP_CM_STORE, 0) ==
+              0);
     }
     require(zip_close(archive.get()) == 0);
     archive.release();  // closed

@@ -9,17 +9,22 @@
 namespace nrec {
 
 const NumericArray* find_array(const NamedArrays& arrays, std::string_view name) {
-  const auto found = std::find_if(arrays.begin(), arrays.end(), [&](const auto& entry) { return entry.first == name; });
+  const auto found =
+      std::find_if(arrays.begin(), arrays.end(), [&](const auto& entry) { return entry.first == name; });
   return found == arrays.end() ? nullptr : &found->second;
 }
 
 Matrix<double> to_matrix(NumericArray array, std::string_view where) {
   if (array.shape.empty()) {
-    throw ShapeError(fmt::format("{}: is a single number (shape ()) but a table with rows is needed; store shape (1, number of columns)", where));
+    throw ShapeError(
+        fmt::format("{}: is a single number (shape ()) but a table with rows is needed; store shape (1, "
+                    "number of columns)",
+                    where));
   }
   std::size_t cols = 1;
   for (std::size_t d = 1; d < array.shape.size(); ++d) cols *= array.shape[d];
-  require_internal(array.values.size() == array.shape[0] * cols, "an array's shape does not match its values");
+  require_internal(array.values.size() == array.shape[0] * cols,
+                   "an array's shape does not match its values");
   return Matrix<double>(array.shape[0], cols, std::move(array.values));
 }
 

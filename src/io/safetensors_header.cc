@@ -17,15 +17,18 @@ using Json = nlohmann::json;
 constexpr const char* kMetadataKey = "__metadata__";
 
 [[noreturn]] void fail(std::string_view where, std::string_view what) {
-  throw IoError(fmt::format("{}: the safetensors header is damaged: {}; copy or write the file again", where, what));
+  throw IoError(
+      fmt::format("{}: the safetensors header is damaged: {}; copy or write the file again", where, what));
 }
 
-// Parses with two rules the library does not have: a key appears once, and nesting ends at the three levels of the format.
+// Parses with two rules the library does not have: a key appears once, and nesting ends at the three levels
+// of the format.
 Json parse_strict(std::string_view text, std::string_view where) {
   std::vector<std::set<std::string>> keys;
   constexpr int kMostNested = 3;
   const auto check = [&](int depth, Json::parse_event_t event, Json& parsed) {
-    if (depth >= kMostNested && (event == Json::parse_event_t::object_start || event == Json::parse_event_t::array_start)) {
+    if (depth >= kMostNested &&
+        (event == Json::parse_event_t::object_start || event == Json::parse_event_t::array_start)) {
       fail(where, "it is nested too deeply");
     }
     if (event == Json::parse_event_t::object_start) keys.emplace_back();
@@ -49,25 +52,32 @@ TensorType parse_type(const Json& value, const std::string& name, std::string_vi
   for (const TensorType type : {TensorType::f32, TensorType::f64, TensorType::i64}) {
     if (word == tensor_type_name(type)) return type;
   }
-  throw UnsupportedError(fmt::format("{}: tensor \"{}\" has type {}; F32, F64 and I64 can be read, convert it before saving", where, name, word));
+  throw UnsupportedError(
+      fmt::format("{}: tensor \"{}\" has type {}; F32, F64 and I64 can be read, convert it before saving",
+                  where, name, word));
 }
 
-std::vector<std::size_t> parse_sizes(const Json& value, const std::string& name, std::string_view key, std::string_view where) {
+std::vector<std::size_t> parse_sizes(const Json& value, const std::string& name, std::string_view key,
+                                     std::string_view where) {
   std::vector<std::size_t> sizes;
   if (!value.is_array()) fail(where, fmt::format("{} of tensor \"{}\" is no list", key, name));
   for (const Json& item : value) {
-    if (!item.is_number_unsigned()) fail(where, fmt::format("{} of tensor \"{}\" holds something other than sizes", key, name));
+    if (!item.is_number_unsigned())
+      fail(where, fmt::format("{} of tensor \"{}\" holds something other than sizes", key, name));
     sizes.push_back(item.get<std::size_t>());
   }
   return sizes;
 }
 
 TensorEntry parse_entry(const std::string& name, const Json& value, std::string_view where) {
-  if (!value.is_object() || value.size() != 3 || !value.contains("dtype") || !value.contains("shape") || !value.contains("data_offsets")) {
+  if (!value.is_object() || value.size() != 3 || !value.contains("dtype") || !value.contains("shape") ||
+      !value.contains("data_offsets")) {
     fail(where, fmt::format("tensor \"{}\" needs exactly dtype, shape and data_offsets", name));
   }
-  TensorEntry entry{name, parse_type(value["dtype"], name, where), parse_sizes(value["shape"], name, "shape", where)};
-  if (entry.shape.size() > kMaxDimensions) fail(where, fmt::format("tensor \"{}\" has more than {} dimensions", name, kMaxDimensions));
+  TensorEntry entry{name, parse_type(value["dtype"], name, where),
+                    parse_sizes(value["shape"], name, "shape", where)};
+  if (entry.shape.size() > kMaxDimensions)
+    fail(where, fmt::format("tensor \"{}\" has more than {} dimensions", name, kMaxDimensions));
   const auto offsets = parse_sizes(value["data_offsets"], name, "data_offsets", where);
   if (offsets.size() != 2) fail(where, fmt::format("data_offsets of tensor \"{}\" are not a pair", name));
   entry.begin = offsets[0];
@@ -79,9 +89,12 @@ TensorEntry parse_entry(const std::string& name, const Json& value, std::string_
 
 const char* tensor_type_name(TensorType type) {
   switch (type) {
-    case TensorType::f32: return "F32";
-    case TensorType::f64: return "F64";
-    case TensorType::i64: return "I64";
+    case TensorType::f32:
+      return "F32";
+    case TensorType::f64:
+      return "F64";
+    case TensorType::i64:
+      return "I64";
   }
   throw InternalError("unknown tensor type");
 }

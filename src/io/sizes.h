@@ -9,9 +9,10 @@ namespace nrec::io {
 // Most dimensions of an array: NumPy's limit.
 inline constexpr std::size_t kMaxDimensions = 32;
 
-// Number of elements of a shape, or nothing when their bytes do not fit a signed 64-bit size. Dimensions of 0 do not hide an
-// overflow of the others, so products of a part of the shape are safe, too.
-inline std::optional<std::size_t> element_count(const std::vector<std::size_t>& shape, std::size_t bytes_per_element) {
+// Number of elements of a shape, or nothing when their bytes do not fit a signed 64-bit size. Dimensions of 0
+// do not hide an overflow of the others, so products of a part of the shape are safe, too.
+inline std::optional<std::size_t> element_count(const std::vector<std::size_t>& shape,
+                                                std::size_t bytes_per_element) {
   std::size_t bytes = bytes_per_element > sizeof(double) ? bytes_per_element : sizeof(double);
   constexpr std::size_t kMostBytes = static_cast<std::size_t>(-1) / 2;
   std::size_t product = 1;

@@ -20,18 +20,19 @@ struct MmdSummary {
 
 /// Unbiased squared maximum mean discrepancy with one Gaussian kernel.
 ///
-///   k(a, b) = exp(-|a - b|^2 / (2 s^2)), s = median of the distances between reference rows i < j (lower middle value)
-///   mmd2 = mean_{i != j} k(P_i, P_j) + mean_{i != j} k(Q_i, Q_j) - 2 mean_{i, j} k(P_i, Q_j)
+///   k(a, b) = exp(-|a - b|^2 / (2 s^2)), s = median of the distances between reference rows i < j (lower
+///   middle value) mmd2 = mean_{i != j} k(P_i, P_j) + mean_{i != j} k(Q_i, Q_j) - 2 mean_{i, j} k(P_i, Q_j)
 ///
 /// Shapes   reference P [n, d], samples Q [m, d]
-/// Errors   ShapeError: different or no columns, fewer than 2 rows; DomainError: a value that is not finite (row and column
+/// Errors   ShapeError: different or no columns, fewer than 2 rows; DomainError: a value that is not finite
+/// (row and column
 ///          named), a bandwidth that is negative, nan or infinite, a median distance of 0 or beyond double,
 ///          a column that is constant in reference while z_score is on
 /// Numerics double, the median is exact; the same bits for any number of threads
 /// Cost     O((n + m)^2 d), (n + m) d doubles and at most 32 MB; 10 000 + 10 000 rows take a few seconds.
 ///          Not reentrant for one pool.
 /// Source   [Gretton2012, eq. 3]
-MmdSummary mmd(MatrixView<const double> reference, MatrixView<const double> samples, const MmdOptions& options,
-               ThreadPool& pool);
+MmdSummary mmd(MatrixView<const double> reference, MatrixView<const double> samples,
+               const MmdOptions& options, ThreadPool& pool);
 
 }  // namespace nrec

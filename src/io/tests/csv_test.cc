@@ -25,7 +25,9 @@ std::string io_message(const std::string& text) {
 std::string compressed(const std::string& text) {
   std::string out(text.size() + 1000, '\0');
   auto length = static_cast<unsigned>(out.size());
-  EXPECT_EQ(BZ2_bzBuffToBuffCompress(out.data(), &length, const_cast<char*>(text.data()), static_cast<unsigned>(text.size()), 1, 0, 0), BZ_OK);
+  EXPECT_EQ(BZ2_bzBuffToBuffCompress(out.data(), &length, const_cast<char*>(text.data()),
+                                     static_cast<unsigned>(text.size()), 1, 0, 0),
+            BZ_OK);
   out.resize(length);
   return out;
 }
@@ -42,7 +44,11 @@ TEST(Csv, ReadsTablesWithAndWithoutHeader) {
 
 TEST(Csv, AcceptsMarksLineEndsSpacesSeparatorsAndQuotes) {
   const Matrix<double> expected(2, 2, {1, 2, 3, 4});
-  EXPECT_EQ(parse_csv("\xEF\xBB\xBF" "1,2\r\n3,4\r\n\r\n  \r\n", "f").values, expected);
+  EXPECT_EQ(parse_csv("\xEF\xBB\xBF"
+                      "1,2\r\n3,4\r\n\r\n  \r\n",
+                      "f")
+                .values,
+            expected);
   EXPECT_EQ(parse_csv(" 1 ,  2\n 3,4 ", "f").values, expected);
   EXPECT_EQ(parse_csv("1\t2\n3\t4\n", "f").values, expected);
   EXPECT_EQ(parse_csv("\n1;2\n3; 4\n", "f").values, expected);
@@ -58,41 +64,65 @@ TEST(Csv, NanAndInfinityAreValuesAndDoNotMakeAHeader) {
   EXPECT_EQ(table.values(1, 0), -INFINITY);
   EXPECT_EQ(table.values(2, 0), INFINITY);
   EXPECT_EQ(table.values(2, 1), 0.0);
+  // The decimal exponent is that of the digits and the power together.
+  EXPECT_EQ(parse_csv("0." + std::string(400, '0') + "1", "f").values(0, 0), 0.0);
+  EXPECT_TRUE(std::signbit(parse_csv("-1e-99999999999", "f").values(0, 0)));
+  EXPECT_THROW(parse_csv("1\n1" + std::string(400, '0') + "e-1\n", "f"), IoError);
+  EXPECT_THROW(parse_csv("1\n0.01e+99999999999\n", "f"), IoError);
   EXPECT_EQ(parse_csv("4.9e-324", "f").values(0, 0), std::numeric_limits<double>::denorm_min());
 }
 
 TEST(Csv, RefusesWithLineAndColumn) {
   EXPECT_EQ(io_message(""), "f: holds no table, only blank lines or nothing; check that it was written");
   EXPECT_EQ(io_message("\n \n"), "f: holds no table, only blank lines or nothing; check that it was written");
-  EXPECT_EQ(io_message("a,b\n1,2\n3\n"), "f: line 3: has 1 cells but the first line has 2; every row needs the same number (nan for a missing value)");
-  EXPECT_EQ(io_message("a,b\n1,2\n\n3,4\n"), "f: line 3: is blank between rows; remove it, or write nan for a missing value");
-  EXPECT_EQ(io_message("a,b\n1,2x\n"), "f: line 2: column 2: \"2x\" is not a number that float64 can hold; write a number with a decimal point, or nan");
-  EXPECT_EQ(io_message("1,2\n1,1e999\n"), "f: line 2: column 2: \"1e999\" is not a number that float64 can hold; write a number with a decimal point, or nan");
+  EXPECT_EQ(io_message("a,b\n1,2\n3\n"),
+            "f: line 3: has 1 cells but the first line has 2; every row needs the same number (nan for a "
+            "missing value)");
+  EXPECT_EQ(io_message("a,b\n1,2\n\n3,4\n"),
+            "f: line 3: is blank between rows; remove it, or write nan for a missing value");
+  EXPECT_EQ(io_message("a,b\n1,2x\n"),
+            "f: line 2: column 2: \"2x\" is not a number that float64 can hold; write a number with a "
+            "decimal point, or nan");
+  EXPECT_EQ(io_message("1,2\n1,1e999\n"),
+            "f: line 2: column 2: \"1e999\" is not a number that float64 can hold; write a number with a "
+            "decimal point, or nan");
   EXPECT_EQ(io_message("a,b\n1,\n"), "f: line 2: column 2 is empty; write nan for a missing value");
   EXPECT_EQ(io_message(",\n"), "f: line 1: column 1 is empty; write nan for a missing value");
-  EXPECT_EQ(io_message("a,b\n1,+-2\n"), "f: line 2: column 2: \"+-2\" is not a number that float64 can hold; write a number with a decimal point, or nan");
+  EXPECT_EQ(io_message("a,b\n1,+-2\n"),
+            "f: line 2: column 2: \"+-2\" is not a number that float64 can hold; write a number with a "
+            "decimal point, or nan");
   EXPECT_EQ(io_message("a,\"b\n1,2\n"), "f: line 1: a quote is opened and never closed");
-  EXPECT_EQ(io_message("a,\"b\"c\n1,2\n"), "f: line 1: text follows a closing quote; write \"\" for a quote inside quotes");
-  EXPECT_EQ(io_message(",a\n0,1\n"), "f: line 1: column 1 has no name; name it, or leave it out if it is an index (pandas: to_csv(..., index=False))");
+  EXPECT_EQ(io_message("a,\"b\"c\n1,2\n"),
+            "f: line 1: text follows a closing quote; write \"\" for a quote inside quotes");
+  EXPECT_EQ(io_message(",a\n0,1\n"),
+            "f: line 1: column 1 has no name; name it, or leave it out if it is an index (pandas: "
+            "to_csv(..., index=False))");
   EXPECT_EQ(io_message("a,b,a\n"), "f: line 1: columns 1 and 3 are both named \"a\"; rename one");
-  EXPECT_EQ(io_message(std::string("1\0", 2)), "f: holds zero bytes and so is no text; is it a binary file with the wrong name?");
-  EXPECT_EQ(io_message("\xFF\xFE" "1"), "f: is text in UTF-16; save it as UTF-8 (plain \"CSV\" in a spreadsheet)");
+  EXPECT_EQ(io_message(std::string("1\0", 2)),
+            "f: holds zero bytes and so is no text; is it a binary file with the wrong name?");
+  EXPECT_EQ(io_message("\xFF\xFE"
+                       "1"),
+            "f: is text in UTF-16; save it as UTF-8 (plain \"CSV\" in a spreadsheet)");
 }
 
 TEST(Csv, ExplainsDecimalCommasAndSpaces) {
   const std::string commas = "decimal commas are not read; write numbers with a decimal point";
   EXPECT_EQ(io_message("1,5;2,5\n"), "f: line 1: " + commas);
-  EXPECT_EQ(io_message("a;b\n1,5;2\n"), "f: line 2: column 1: \"1,5\" is not a number that float64 can hold; " + commas);
+  EXPECT_EQ(io_message("a;b\n1,5;2\n"),
+            "f: line 2: column 1: \"1,5\" is not a number that float64 can hold; " + commas);
   EXPECT_EQ(io_message("a,b\n1,5,2,5\n"), "f: line 2: has 4 cells but the first line has 2; " + commas);
-  const std::string spaces = "the numbers are separated by spaces; separate them by commas (numpy.savetxt(..., delimiter=\",\"))";
+  const std::string spaces =
+      "the numbers are separated by spaces; separate them by commas (numpy.savetxt(..., delimiter=\",\"))";
   EXPECT_EQ(io_message("1.0 2.0\n"), "f: line 1: " + spaces);
-  EXPECT_EQ(io_message("a b\n1.0 2.0\n"), "f: line 2: column 1: \"1.0 2.0\" is not a number that float64 can hold; " + spaces);
+  EXPECT_EQ(io_message("a b\n1.0 2.0\n"),
+            "f: line 2: column 1: \"1.0 2.0\" is not a number that float64 can hold; " + spaces);
 }
 
 TEST(Csv, ACommaLocaleChangesNothing) {
   const std::string before = std::setlocale(LC_ALL, nullptr);
   bool found = false;
-  for (const char* name : {"de_DE.UTF-8", "de_DE.utf8", "fr_FR.UTF-8", "de_DE", "nl_NL.UTF-8"}) found = found || std::setlocale(LC_ALL, name);
+  for (const char* name : {"de_DE.UTF-8", "de_DE.utf8", "fr_FR.UTF-8", "de_DE", "nl_NL.UTF-8"})
+    found = found || std::setlocale(LC_ALL, name);
   if (!found) GTEST_SKIP() << "no locale with decimal commas is installed";
   const double value = parse_csv("0.5\n", "f").values(0, 0);
   const std::string text = csv_text({}, Matrix<double>(1, 1, {0.5}));
@@ -114,7 +144,8 @@ TEST(Csv, ReadsBzip2InOneOrMoreStreamsWithinABound) {
   EXPECT_EQ(message(100000), "t.csv.bz2: inflates to more than the 100000 bytes allowed; split the table");
   const std::string good = compressed("1\n");
   write_file(folder / "t.csv.bz2", good.substr(0, good.size() - 1));
-  EXPECT_EQ(message(1000), "t.csv.bz2: the bzip2 data ends too early; it is truncated, copy or compress the file again");
+  EXPECT_EQ(message(1000),
+            "t.csv.bz2: the bzip2 data ends too early; it is truncated, copy or compress the file again");
   write_file(folder / "t.csv.bz2", good + "x");
   EXPECT_EQ(message(1000), "t.csv.bz2: bytes follow the bzip2 data; copy or compress the file again");
   std::string flipped = good;
@@ -122,12 +153,15 @@ TEST(Csv, ReadsBzip2InOneOrMoreStreamsWithinABound) {
   write_file(folder / "t.csv.bz2", flipped);
   EXPECT_EQ(message(1000), "t.csv.bz2: the bzip2 data is damaged (code -4); copy or compress the file again");
   write_file(folder / "t.csv.bz2", "1,2\n");
-  EXPECT_EQ(message(1000), "t.csv.bz2: is named .bz2 but does not hold bzip2 data; copy it again, or rename it if it is plain text");
+  EXPECT_EQ(message(1000),
+            "t.csv.bz2: is named .bz2 but does not hold bzip2 data; copy it again, or rename it if it is "
+            "plain text");
 }
 
 TEST(Csv, WritesNumbersThatReadBackAsTheSameBits) {
   const TemporaryFolder folder;
-  const Matrix<double> values(3, 2, {0.1, -1e-300, 1.0 / 3, 123456789, std::numeric_limits<double>::max(), -INFINITY});
+  const Matrix<double> values(
+      3, 2, {0.1, -1e-300, 1.0 / 3, 123456789, std::numeric_limits<double>::max(), -INFINITY});
   const Names names = {"a,b", "1"};
   write_csv(folder / "t.csv", names, values);
   const CsvTable table = read_csv(folder / "t.csv");
@@ -138,9 +172,16 @@ TEST(Csv, WritesNumbersThatReadBackAsTheSameBits) {
 
 TEST(Csv, RefusesNamesThatDoNotFitTheTable) {
   const Matrix<double> values(1, 2, {1, 2});
-  EXPECT_EQ(message_of<ShapeError>([&] { csv_text(Names{"a"}, values); }), "write_csv: 1 column names for 2 columns; give one name per column");
-  EXPECT_EQ(message_of<ConfigError>([&] { csv_text(Names{"a", ""}, values); }), "write_csv: column 2 has no name; name every column");
-  EXPECT_EQ(message_of<ConfigError>([&] { csv_text(Names{"a", "a"}, values); }), "write_csv: the column name \"a\" is used twice; rename one");
+  EXPECT_EQ(message_of<ShapeError>([&] { csv_text(Names{"a"}, values); }),
+            "write_csv: 1 column names for 2 columns; give one name per column");
+  EXPECT_EQ(message_of<ConfigError>([&] {
+              csv_text(Names{"a", ""}, values);
+            }),
+            "write_csv: column 2 has no name; name every column");
+  EXPECT_EQ(message_of<ConfigError>([&] {
+              csv_text(Names{"a", "a"}, values);
+            }),
+            "write_csv: the column name \"a\" is used twice; rename one");
 }
 
 TEST(Csv, SurvivesEveryDamagedByte) {

@@ -19,7 +19,8 @@ std::string io_message(const TemporaryFolder& folder, const std::function<void()
 }
 
 std::size_t num_files(const TemporaryFolder& folder) {
-  return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator()));
+  return static_cast<std::size_t>(
+      std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator()));
 }
 
 TEST(File, ReplacesContentAndLeavesNothingElse) {
@@ -52,20 +53,29 @@ TEST(File, WritesThroughASymbolicLink) {
 TEST(File, SaysWhyAFileCannotBeRead) {
   const TemporaryFolder folder;
   write_file(folder / "sims.npz", "123");
-  EXPECT_EQ(io_message(folder, [&] { read_file(folder / "sim.npz"); }), "sim.npz: no such file; did you mean \"sims.npz\"?");
-  EXPECT_EQ(io_message(folder, [&] { read_file(folder / "quite_other.csv"); }), "quite_other.csv: no such file; check the name and the folder");
-  EXPECT_EQ(io_message(folder, [&] { read_file(folder / "none/a"); }), "none/a: no such file; there is no folder none");
-  EXPECT_EQ(message_of<IoError>([&] { read_file(folder.path()); }), folder.path().string() + ": is a folder; give a file in it");
-  EXPECT_EQ(io_message(folder, [&] { read_file(folder / "sims.npz", 2); }), "sims.npz: has 3 bytes, more than the 2 allowed here; is it the right file?");
+  EXPECT_EQ(io_message(folder, [&] { read_file(folder / "sim.npz"); }),
+            "sim.npz: no such file; did you mean \"sims.npz\"?");
+  EXPECT_EQ(io_message(folder, [&] { read_file(folder / "quite_other.csv"); }),
+            "quite_other.csv: no such file; check the name and the folder");
+  EXPECT_EQ(io_message(folder, [&] { read_file(folder / "none/a"); }),
+            "none/a: no such file; there is no folder none");
+  EXPECT_EQ(message_of<IoError>([&] { read_file(folder.path()); }),
+            folder.path().string() + ": is a folder; give a file in it");
+  EXPECT_EQ(io_message(folder, [&] { read_file(folder / "sims.npz", 2); }),
+            "sims.npz: has 3 bytes, more than the 2 allowed here; is it the right file?");
   ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
-  EXPECT_EQ(io_message(folder, [&] { read_file(folder / "pipe"); }), "pipe: is not a regular file; write the data to a file first");
+  EXPECT_EQ(io_message(folder, [&] { read_file(folder / "pipe"); }),
+            "pipe: is not a regular file; write the data to a file first");
 }
 
 TEST(File, SaysWhyAFileCannotBeWritten) {
   const TemporaryFolder folder;
-  EXPECT_EQ(io_message(folder, [&] { write_file(folder / "none/a", ""); }), "none/a: cannot be written: No such file or directory; create its folder first");
-  EXPECT_EQ(message_of<IoError>([&] { write_file(folder.path(), ""); }), folder.path().string() + ": is a folder; give the name of a file");
-  EXPECT_EQ(message_of<IoError>([&] { write_file("/dev/null", ""); }), "/dev/null: is not a regular file and cannot be replaced; give the name of a file");
+  EXPECT_EQ(io_message(folder, [&] { write_file(folder / "none/a", ""); }),
+            "none/a: cannot be written: No such file or directory; create its folder first");
+  EXPECT_EQ(message_of<IoError>([&] { write_file(folder.path(), ""); }),
+            folder.path().string() + ": is a folder; give the name of a file");
+  EXPECT_EQ(message_of<IoError>([&] { write_file("/dev/null", ""); }),
+            "/dev/null: is not a regular file and cannot be replaced; give the name of a file");
   EXPECT_EQ(message_of<IoError>([&] { write_file("", ""); }), "\"\": is not the name of a file");
 }
 
@@ -74,10 +84,12 @@ TEST(File, SaysThatPermissionIsMissing) {
   const TemporaryFolder folder;
   write_file(folder / "a.txt", "1");
   fs::permissions(folder / "a.txt", fs::perms::none);
-  EXPECT_EQ(io_message(folder, [&] { read_file(folder / "a.txt"); }), "a.txt: cannot be read: Permission denied; allow reading it (chmod u+r) or copy it");
+  EXPECT_EQ(io_message(folder, [&] { read_file(folder / "a.txt"); }),
+            "a.txt: cannot be read: Permission denied; allow reading it (chmod u+r) or copy it");
   fs::permissions(folder.path(), fs::perms::owner_read | fs::perms::owner_exec);
-  EXPECT_EQ(io_message(folder, [&] { write_file(folder / "b.txt", "1"); }),
-            "b.txt: cannot be written: Permission denied; choose another folder or allow writing (chmod u+w)");
+  EXPECT_EQ(
+      io_message(folder, [&] { write_file(folder / "b.txt", "1"); }),
+      "b.txt: cannot be written: Permission denied; choose another folder or allow writing (chmod u+w)");
   fs::permissions(folder.path(), fs::perms::owner_all);
 }
 

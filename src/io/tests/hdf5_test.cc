@@ -15,10 +15,12 @@ namespace {
 // Writes datasets straight with the library.
 class Hdf5Writer {
  public:
-  explicit Hdf5Writer(const std::filesystem::path& path) : file_(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT)) {}
+  explicit Hdf5Writer(const std::filesystem::path& path)
+      : file_(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT)) {}
   ~Hdf5Writer() { H5Fclose(file_); }
   hid_t file() const { return file_; }
-  void add(const char* name, hid_t file_type, hid_t memory_type, std::vector<hsize_t> shape, const void* data, hid_t creation = H5P_DEFAULT) {
+  void add(const char* name, hid_t file_type, hid_t memory_type, std::vector<hsize_t> shape, const void* data,
+           hid_t creation = H5P_DEFAULT) {
     const hid_t space = H5Screate_simple(static_cast<int>(shape.size()), shape.data(), nullptr);
     const hid_t links = H5Pcreate(H5P_LINK_CREATE);
     H5Pset_create_intermediate_group(links, 1);
@@ -86,7 +88,8 @@ TEST(Hdf5, ReadsNumbersOfEveryKindInBothByteOrders) {
   EXPECT_EQ(read_one(folder / "f.h5", "flag").values, (std::vector<double>{0, 1}));
   EXPECT_TRUE(read_one(folder / "f.h5", "one").shape.empty());
   EXPECT_TRUE(read_one(folder / "f.h5", "none").values.empty());
-  EXPECT_EQ(hdf5_names(folder / "f.h5"), (std::vector<std::string>{"f2", "f4", "f8", "flag", "group/i2", "i8", "none", "one", "u8"}));
+  EXPECT_EQ(hdf5_names(folder / "f.h5"),
+            (std::vector<std::string>{"f2", "f4", "f8", "flag", "group/i2", "i8", "none", "one", "u8"}));
 }
 
 TEST(Hdf5, RefusesWhatIsNoNumberWithTheReason) {
@@ -116,13 +119,19 @@ TEST(Hdf5, RefusesWhatIsNoNumberWithTheReason) {
     writer.add("large", H5T_STD_I64LE, H5T_NATIVE_INT64, {1}, &large);
   }
   EXPECT_EQ(refusal<UnsupportedError>(folder, "text"), "f.h5: \"text\": holds text; store numbers");
-  EXPECT_EQ(refusal<UnsupportedError>(folder, "complex"), "f.h5: \"complex\": holds compound records (or complex numbers); store its fields as separate datasets");
-  EXPECT_EQ(refusal<UnsupportedError>(folder, "list"), "f.h5: \"list\": holds lists of variable length; store a rectangular array");
-  EXPECT_EQ(refusal<UnsupportedError>(folder, "colour"), "f.h5: \"colour\": holds an enumeration other than false and true; store numbers");
-  EXPECT_EQ(refusal<UnsupportedError>(folder, "reference"), "f.h5: \"reference\": holds references; store the data themselves");
+  EXPECT_EQ(refusal<UnsupportedError>(folder, "complex"),
+            "f.h5: \"complex\": holds compound records (or complex numbers); store its fields as separate "
+            "datasets");
+  EXPECT_EQ(refusal<UnsupportedError>(folder, "list"),
+            "f.h5: \"list\": holds lists of variable length; store a rectangular array");
+  EXPECT_EQ(refusal<UnsupportedError>(folder, "colour"),
+            "f.h5: \"colour\": holds an enumeration other than false and true; store numbers");
+  EXPECT_EQ(refusal<UnsupportedError>(folder, "reference"),
+            "f.h5: \"reference\": holds references; store the data themselves");
   EXPECT_EQ(refusal<UnsupportedError>(folder, "long"), "f.h5: \"long\": holds long doubles; store float64");
   EXPECT_EQ(refusal<DomainError>(folder, "large"),
-            "f.h5: \"large\": the whole number 9007199254740993 (element 0) is beyond 2^53 and float64 cannot hold it exactly; subtract an "
+            "f.h5: \"large\": the whole number 9007199254740993 (element 0) is beyond 2^53 and float64 "
+            "cannot hold it exactly; subtract an "
             "offset or store it as float64 yourself");
 }
 
@@ -138,14 +147,23 @@ TEST(Hdf5, RefusesDataThatAreNotThere) {
     writer.add("huge", H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, {hsize_t{1} << 60}, nullptr, creation);
     writer.add("large", H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, {1 << 20}, nullptr, creation);
     H5Pclose(creation);
-    H5Lcreate_external("/etc/passwd", "x", writer.file(), "elsewhere", H5P_DEFAULT, H5P_DEFAULT);
+    H5Lcreate_external((folder / "other.h5").c_str(), "x", writer.file(), "elsewhere", H5P_DEFAULT,
+                       H5P_DEFAULT);
+    H5Lcreate_soft("elsewhere", writer.file(), "indirect", H5P_DEFAULT, H5P_DEFAULT);
+    Hdf5Writer other(folder / "other.h5");
+    other.add("x", H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, {2}, kValues);
   }
-  const std::string all = " (links into other files are not followed); it holds: huge, large, theta, unwritten";
+  const std::string all =
+      " (links into other files are not followed); it holds: huge, large, theta, unwritten";
   EXPECT_EQ(refusal(folder, "thetas"), "f.h5: has no dataset \"thetas\"" + all + "; did you mean \"theta\"?");
   EXPECT_EQ(refusal(folder, "elsewhere"), "f.h5: has no dataset \"elsewhere\"" + all);
+  EXPECT_EQ(refusal(folder, "indirect"), "f.h5: has no dataset \"indirect\"" + all);
   EXPECT_EQ(refusal(folder, ""), "f.h5: has no dataset \"\"" + all);
-  EXPECT_EQ(refusal(folder, "unwritten"), "f.h5: \"unwritten\": was created but never written; write the data");
-  EXPECT_EQ(refusal(folder, "huge"), "f.h5: \"huge\": shape (1152921504606846976,) needs more than the 17179869184 bytes allowed; split the file");
+  EXPECT_EQ(refusal(folder, "unwritten"),
+            "f.h5: \"unwritten\": was created but never written; write the data");
+  EXPECT_EQ(refusal(folder, "huge"),
+            "f.h5: \"huge\": shape (1152921504606846976,) needs more than the 17179869184 bytes allowed; "
+            "split the file");
   EXPECT_EQ(refusal(folder, "large"), "f.h5: \"large\": was created but never written; write the data");
 }
 
@@ -157,7 +175,8 @@ TEST(Hdf5, RefusesOtherFilesWithoutAWordOfTheLibrary) {
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
   EXPECT_TRUE(text.starts_with("f.h5: cannot be opened as HDF5: ")) << text;
   EXPECT_TRUE(text.ends_with("; it is truncated or of another format, write it again")) << text;
-  EXPECT_EQ(without_path(message_of<IoError>([&] { read_one(folder / "g.h5", "x"); }), folder), "g.h5: no such file; did you mean \"f.h5\"?");
+  EXPECT_EQ(without_path(message_of<IoError>([&] { read_one(folder / "g.h5", "x"); }), folder),
+            "g.h5: no such file; did you mean \"f.h5\"?");
 }
 
 TEST(Hdf5, RefusesATruncatedFile) {
@@ -165,7 +184,8 @@ TEST(Hdf5, RefusesATruncatedFile) {
   { Hdf5Writer(folder / "f.h5").add("x", H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, {6}, kValues); }
   const std::string bytes = read_file(folder / "f.h5");
   write_file(folder / "f.h5", bytes.substr(0, bytes.size() - 20));
-  EXPECT_TRUE(refusal(folder, "x").starts_with("f.h5: cannot be opened as HDF5: truncated file")) << refusal(folder, "x");
+  EXPECT_TRUE(refusal(folder, "x").starts_with("f.h5: cannot be opened as HDF5: truncated file"))
+      << refusal(folder, "x");
 }
 
 }  // namespace

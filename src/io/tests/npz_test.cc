@@ -19,7 +19,8 @@ std::string io_message(const TemporaryFolder& folder, const std::function<void()
 }
 
 // An archive with arbitrary entry names and contents, by the library directly.
-void write_archive(const std::filesystem::path& path, const std::vector<std::pair<std::string, std::string>>& entries) {
+void write_archive(const std::filesystem::path& path,
+                   const std::vector<std::pair<std::string, std::string>>& entries) {
   int code = 0;
   zip_t* archive = zip_open(path.c_str(), ZIP_CREATE | ZIP_TRUNCATE, &code);
   ASSERT_NE(archive, nullptr);
@@ -61,7 +62,8 @@ TEST(Npz, NamesWhatIsThereWhenANameIsMissing) {
   const std::vector<std::string> names = {"thetas"};
   EXPECT_EQ(io_message(folder, [&] { read_npz(folder / "s.npz", names); }),
             "s.npz: has no array \"thetas\"; it holds: theta, x; did you mean \"theta\"?");
-  EXPECT_EQ(io_message(folder, [&] { read_npz(folder / "t.npz"); }), "t.npz: no such file; did you mean \"s.npz\"?");
+  EXPECT_EQ(io_message(folder, [&] { read_npz(folder / "t.npz"); }),
+            "t.npz: no such file; did you mean \"s.npz\"?");
 }
 
 TEST(Npz, RefusesUnsafeRepeatedAndTooManyEntries) {
@@ -70,14 +72,17 @@ TEST(Npz, RefusesUnsafeRepeatedAndTooManyEntries) {
   for (const std::string name : {"../x.npy", "/x.npy", "a/../../x.npy", "C:/x.npy", "a\\x.npy"}) {
     write_archive(folder / "s.npz", {{name, array}});
     EXPECT_EQ(io_message(folder, [&] { read_npz(folder / "s.npz"); }),
-              "s.npz: the archive has an entry with the unsafe name \"" + name + "\"; write it again with numpy.savez");
+              "s.npz: the archive has an entry with the unsafe name \"" + name +
+                  "\"; write it again with numpy.savez");
   }
   write_archive(folder / "s.npz", {{"x.npy", array}, {"x", array}});
-  EXPECT_EQ(io_message(folder, [&] { read_npz(folder / "s.npz"); }), "s.npz: the name \"x\" appears twice in the archive; write it again");
+  EXPECT_EQ(io_message(folder, [&] { read_npz(folder / "s.npz"); }),
+            "s.npz: the name \"x\" appears twice in the archive; write it again");
   std::vector<std::pair<std::string, std::string>> many;
   for (int i = 0; i < 1001; ++i) many.emplace_back(std::to_string(i), "");
   write_archive(folder / "s.npz", many);
-  EXPECT_EQ(io_message(folder, [&] { read_npz(folder / "s.npz"); }), "s.npz: has 1001 entries, more than the 1000 allowed; store few large arrays");
+  EXPECT_EQ(io_message(folder, [&] { read_npz(folder / "s.npz"); }),
+            "s.npz: has 1001 entries, more than the 1000 allowed; store few large arrays");
 }
 
 TEST(Npz, CapsTheInflatedSize) {
@@ -108,12 +113,14 @@ TEST(Npz, RefusesTruncatedAndDamagedArchives) {
   write_file(folder / "t.npz", bytes.substr(0, bytes.size() / 2));
   const std::string text = io_message(folder, [&] { read_npz(folder / "t.npz"); });
   EXPECT_TRUE(text.starts_with("t.npz: is not a complete .npz archive: ")) << text;
-  EXPECT_TRUE(text.ends_with("; it is truncated or of another format, write it again with numpy.savez")) << text;
+  EXPECT_TRUE(text.ends_with("; it is truncated or of another format, write it again with numpy.savez"))
+      << text;
   std::string flipped = bytes;
   flipped[30 + 9 + 130] ^= 1;  // a data byte of the first entry
   write_file(folder / "t.npz", flipped);
   const std::string damage = io_message(folder, [&] { read_npz(folder / "t.npz"); });
-  EXPECT_TRUE(damage.starts_with("t.npz: \"theta\": this entry of the archive is damaged: CRC error")) << damage;
+  EXPECT_TRUE(damage.starts_with("t.npz: \"theta\": this entry of the archive is damaged: CRC error"))
+      << damage;
 }
 
 TEST(Npz, SurvivesEveryDamagedByte) {
@@ -123,7 +130,8 @@ TEST(Npz, SurvivesEveryDamagedByte) {
     const std::string bytes = read_file(folder / "s.npz");
     EXPECT_GT(count_refusals(bytes, bytes.size(),
                              [&](const std::string& damaged) {
-                               // Not write_file, and no truncation: thousands of syncs to disk would take minutes.
+                               // Not write_file, and no truncation: thousands of syncs to disk would take
+                               // minutes.
                                std::filesystem::remove(folder / "d.npz");
                                FILE* file = std::fopen((folder / "d.npz").c_str(), "wb");
                                std::fwrite(damaged.data(), 1, damaged.size(), file);
@@ -136,11 +144,16 @@ TEST(Npz, SurvivesEveryDamagedByte) {
 
 TEST(Npz, RefusesNamesThatDoNotFitAnArchive) {
   const TemporaryFolder folder;
-  EXPECT_EQ(message_of<ConfigError>([&] { write_npz(folder / "s.npz", {{"a/b", {{1}, {1}}}}); }),
+  EXPECT_EQ(message_of<ConfigError>([&] {
+              write_npz(folder / "s.npz", {{"a/b", {{1}, {1}}}});
+            }),
             "write_npz: \"a/b\" cannot be the name of an array; use letters, digits and underscores");
-  EXPECT_EQ(message_of<ConfigError>([&] { write_npz(folder / "s.npz", {{"a", {{1}, {1}}}, {"a", {{1}, {1}}}}); }),
+  EXPECT_EQ(message_of<ConfigError>([&] {
+              write_npz(folder / "s.npz", {{"a", {{1}, {1}}}, {"a", {{1}, {1}}}});
+            }),
             "write_npz: the name \"a\" is used twice; rename one");
-  EXPECT_EQ(message_of<ConfigError>([&] { write_npz(folder / "s.npz", {}); }), "write_npz: no arrays to write; an archive holds at least one");
+  EXPECT_EQ(message_of<ConfigError>([&] { write_npz(folder / "s.npz", {}); }),
+            "write_npz: no arrays to write; an archive holds at least one");
   EXPECT_FALSE(std::filesystem::exists(folder / "s.npz"));
 }
 

@@ -27,9 +27,11 @@ std::string refusal_of(const TemporaryFolder& folder, const std::function<void()
 void write_hdf5_pairs(const std::filesystem::path& path) {
   const hid_t file = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
   const hsize_t shape[] = {2, 2};
-  for (const auto& [name, dimensions, data] : {std::tuple("theta", 2, kTheta.data()), std::tuple("x", 1, kX.data())}) {
+  for (const auto& [name, dimensions, data] :
+       {std::tuple("theta", 2, kTheta.data()), std::tuple("x", 1, kX.data())}) {
     const hid_t space = H5Screate_simple(dimensions, shape, nullptr);
-    const hid_t dataset = H5Dcreate2(file, name, H5T_IEEE_F64LE, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    const hid_t dataset =
+        H5Dcreate2(file, name, H5T_IEEE_F64LE, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
     ASSERT_GE(H5Dwrite(dataset, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, data), 0);
     H5Dclose(dataset);
     H5Sclose(space);
@@ -67,18 +69,25 @@ TEST(NamedArrays, ComeFromArchivesOnly) {
   const Names names = {"theta"};
   EXPECT_EQ(read_named(folder / "s.npz", names).at(0).second.values, kTheta.values());
   EXPECT_EQ(read_named(folder / "s.h5", names).at(0).second.values, kTheta.values());
-  EXPECT_EQ(refusal_of(folder, [&] { read_named(folder / "s.npy", names); }), "s.npy: has no named arrays (theta); give a .npz or .h5 file");
+  EXPECT_EQ(refusal_of(folder, [&] { read_named(folder / "s.npy", names); }),
+            "s.npy: has no named arrays (theta); give a .npz or .h5 file");
 }
 
 TEST(Samples, RefuseWhatIsAmbiguousOrEmpty) {
   const TemporaryFolder folder;
   write_npz(folder / "two.npz", {{"a", to_array(kX)}, {"b", to_array(kTheta)}});
-  EXPECT_EQ(refusal_of(folder, [&] { read_samples(folder / "two.npz", Names{"theta", "x_o"}); }),
-            "two.npz: holds several arrays (a, b) and none is called theta or x_o; store the samples alone or under that name");
+  EXPECT_EQ(refusal_of(folder,
+                       [&] {
+                         read_samples(folder / "two.npz", Names{"theta", "x_o"});
+                       }),
+            "two.npz: holds several arrays (a, b) and none is called theta or x_o; store the samples alone "
+            "or under that name");
   write_file(folder / "t.csv", "a,b\n");
-  EXPECT_EQ(refusal_of(folder, [&] { read_samples(folder / "t.csv"); }), "t.csv: has 0 rows and 2 columns of numbers; at least one of each is needed");
+  EXPECT_EQ(refusal_of(folder, [&] { read_samples(folder / "t.csv"); }),
+            "t.csv: has 0 rows and 2 columns of numbers; at least one of each is needed");
   write_file(folder / "t.npy", "1,2\n");
-  EXPECT_EQ(refusal_of(folder, [&] { read_samples(folder / "t.npy"); }), "t.npy: is not a .npy file (its first bytes differ); write it with numpy.save");
+  EXPECT_EQ(refusal_of(folder, [&] { read_samples(folder / "t.npy"); }),
+            "t.npy: is not a .npy file (its first bytes differ); write it with numpy.save");
 }
 
 TEST(Pairs, AreReadFromArchivesAndTwoFiles) {
@@ -87,7 +96,8 @@ TEST(Pairs, AreReadFromArchivesAndTwoFiles) {
   write_hdf5_pairs(folder / "s.h5");
   write_npy(folder / "my_theta.npy", kTheta);
   write_npy(folder / "my_data.npy", kX);
-  for (const Files& files : {Files{folder / "s.npz"}, Files{folder / "s.h5"}, Files{folder / "my_theta.npy", folder / "my_data.npy"},
+  for (const Files& files : {Files{folder / "s.npz"}, Files{folder / "s.h5"},
+                             Files{folder / "my_theta.npy", folder / "my_data.npy"},
                              Files{folder / "my_data.npy", folder / "my_theta.npy"}}) {
     const PairTable pairs = read_pairs(files);
     EXPECT_EQ(pairs.theta, kTheta) << files[0];
@@ -113,20 +123,31 @@ TEST(Pairs, RefuseWhatDoesNotFit) {
   const Files csv = {folder / "s.csv"};
   write_csv(csv[0], Names{"mass", "y"}, Matrix<double>(1, 2, {1, 2}));
   EXPECT_EQ(refusal_of(folder, [&] { read_pairs(csv); }),
-            "s.csv: column \"mass\" is neither a parameter nor data; call it theta_... or x_..., or name the parameters");
+            "s.csv: column \"mass\" is neither a parameter nor data; call it theta_... or x_..., or name the "
+            "parameters");
   EXPECT_EQ(refusal_of(folder, [&] { read_pairs(csv, Names{"mas"}); }),
             "s.csv: has no column \"mas\" for that parameter; it holds: mass, y; did you mean \"mass\"?");
-  EXPECT_EQ(refusal_of(folder, [&] { read_pairs(csv, Names{"mass", "y"}); }), "s.csv: x: has 1 rows and 0 columns of numbers; at least one of each is needed");
+  EXPECT_EQ(refusal_of(folder,
+                       [&] {
+                         read_pairs(csv, Names{"mass", "y"});
+                       }),
+            "s.csv: x: has 1 rows and 0 columns of numbers; at least one of each is needed");
   write_file(csv[0], "1,2\n");
   EXPECT_EQ(refusal_of(folder, [&] { read_pairs(csv); }),
-            "s.csv: has no header line, so parameters and data cannot be told apart; name the columns, or give two files theta.csv and x.csv");
+            "s.csv: has no header line, so parameters and data cannot be told apart; name the columns, or "
+            "give two files theta.csv and x.csv");
   write_npy(folder / "t.npy", kTheta);
   EXPECT_EQ(refusal_of(folder, [&] { read_pairs(Files{folder / "t.npy"}); }),
             "t.npy: holds one array where theta and x are needed; give two files, theta.npy and x.npy");
   write_npy(folder / "x.npy", Matrix<double>(3, 1, {1, 2, 3}));
-  EXPECT_EQ(refusal_of(folder, [&] { read_pairs(Files{folder / "t.npy", folder / "x.npy"}); }),
-            "t.npy and x.npy: theta has 2 rows but x has 3; row i of both must belong to the same simulation");
-  EXPECT_EQ(message_of<ConfigError>([] { read_pairs({}); }), "files: 0 names where one file with theta and x, or two files (theta, x) are needed");
+  EXPECT_EQ(
+      refusal_of(folder,
+                 [&] {
+                   read_pairs(Files{folder / "t.npy", folder / "x.npy"});
+                 }),
+      "t.npy and x.npy: theta has 2 rows but x has 3; row i of both must belong to the same simulation");
+  EXPECT_EQ(message_of<ConfigError>([] { read_pairs({}); }),
+            "files: 0 names where one file with theta and x, or two files (theta, x) are needed");
 }
 
 }  // namespace

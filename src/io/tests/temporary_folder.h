@@ -15,7 +15,8 @@ class TemporaryFolder {
   TemporaryFolder() {
     const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
     path_ = std::filesystem::temp_directory_path() /
-            (std::string("nrec io \xC3\xA9\xE6\xBC\xA2 ") + test->test_suite_name() + test->name() + std::to_string(::getpid()));
+            (std::string("nrec io \xC3\xA9\xE6\xBC\xA2 ") + test->test_suite_name() + test->name() +
+             std::to_string(::getpid()));
     std::filesystem::remove_all(path_);
     std::filesystem::create_directories(path_);
   }

@@ -71,20 +71,30 @@ TEST(Toml, OrdersSubtablesByTheirFirstAppearance) {
 }
 
 TEST(Toml, SaysWhereAndWhyAFileIsRefused) {
-  EXPECT_EQ(config_message("a = 1\nb = 2020-01-01\n"), "p.toml:2:5: dates and times have no meaning here; write a number, or a text in quotes");
-  EXPECT_EQ(config_message("a = [07:32:00]\n"), "p.toml:1:6: dates and times have no meaning here; write a number, or a text in quotes");
+  EXPECT_EQ(config_message("a = 1\nb = 2020-01-01\n"),
+            "p.toml:2:5: dates and times have no meaning here; write a number, or a text in quotes");
+  EXPECT_EQ(config_message("a = [07:32:00]\n"),
+            "p.toml:1:6: dates and times have no meaning here; write a number, or a text in quotes");
   EXPECT_TRUE(config_message("a = 1\na = 2\n").starts_with("p.toml:2:")) << config_message("a = 1\na = 2\n");
-  EXPECT_NE(config_message("a = 1\na = 2\n").find("redefine"), std::string::npos) << config_message("a = 1\na = 2\n");
+  EXPECT_NE(config_message("a = 1\na = 2\n").find("redefine"), std::string::npos)
+      << config_message("a = 1\na = 2\n");
   EXPECT_TRUE(config_message("[a]\n[a]\n").starts_with("p.toml:2:")) << config_message("[a]\n[a]\n");
   EXPECT_TRUE(config_message("a = \n").starts_with("p.toml:1:")) << config_message("a = \n");
+  std::string deep = "\na";
+  for (int i = 0; i < 1000000; ++i) deep += ".a";
+  EXPECT_EQ(config_message(deep + " = 1\n"),
+            "p.toml:2:1: more than 1000 dots in a row of words; shorten the key or the text");
+  EXPECT_NO_THROW(parse_toml(deep.substr(0, 2000) + " = 1\n", "p.toml"));
   EXPECT_TRUE(config_message("a = " + std::string(100000, '[')).starts_with("p.toml:1:"));
 }
 
 TEST(Toml, ReadsAFileAndNamesIt) {
   const TemporaryFolder folder;
   write_file(folder / "p.toml", "a = 1,5\n");
-  EXPECT_TRUE(without_path(message_of<ConfigError>([&] { read_toml(folder / "p.toml"); }), folder).starts_with("p.toml:1:6: "));
-  EXPECT_EQ(without_path(message_of<IoError>([&] { read_toml(folder / "problem.toml"); }), folder), "problem.toml: no such file; check the name and the folder");
+  EXPECT_TRUE(without_path(message_of<ConfigError>([&] { read_toml(folder / "p.toml"); }), folder)
+                  .starts_with("p.toml:1:6: "));
+  EXPECT_EQ(without_path(message_of<IoError>([&] { read_toml(folder / "problem.toml"); }), folder),
+            "problem.toml: no such file; check the name and the folder");
 }
 
 TEST(Toml, QuotesTextSoThatItReadsBack) {

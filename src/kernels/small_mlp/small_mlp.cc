@@ -6,7 +6,6 @@
 #include <limits>
 #include <new>
 #include <string>
-#include <vector>
 
 #include "kernels/small_mlp/small_mlp_dispatch.h"
 #include "nrec/core/error.h"
@@ -36,8 +35,8 @@ Buffer<T> zeros(std::size_t count) {
 
 std::size_t padded(std::size_t count) { return (count + kLanes - 1) / kLanes * kLanes; }
 
-// Where each weight array starts in a buffer of all weights; the same for gradients and Adam averages. W2 is kept
-// transposed, as its gradient comes out.
+// Where each weight array starts in a buffer of all weights; the same for gradients and Adam averages. W2 is
+// kept transposed, as its gradient comes out.
 struct Layout {
   std::size_t weights1, bias1, weights2_t, bias2, weights3, bias3, end;
 
@@ -51,8 +50,10 @@ struct Layout {
         end(bias3 + kLanes) {}
 };
 
-void require_shape(bool ok, const std::string& text) {
-  if (!ok) throw ShapeError("SmallMlp: " + text);
+// `text` makes the message, only when it is needed: a training step must not allocate.
+template <class Text>
+void require_shape(bool ok, Text text) {
+  if (!ok) throw ShapeError("SmallMlp: " + text());
 }
 
 }  // namespace
@@ -62,14 +63,15 @@ struct SmallMlp::State {
   SmallMlpAdam adam;
   std::size_t num_inputs, hidden, max_batch;
   std::size_t cols;  // hidden, rounded up to whole vectors
-  std::size_t ld;    // floats from row to row: an odd number of vectors, so that rows spread over all cache sets
+  std::size_t
+      ld;  // floats from row to row: an odd number of vectors, so that rows spread over all cache sets
   Layout at;
   Buffer<float> weights, grad, m, v;
-  Buffer<float> weights2;              // W2 [cols, ld], made anew from its transpose for every pass
-  Buffer<float> src;                   // [max_batch, num_inputs], the gathered batch
-  Buffer<float> dst1, dst2;            // [max_batch, ld], hidden activations
-  Buffer<float> diff1;                 // [max_batch, ld], gradient of the first hidden layer before the ReLU
-  Buffer<float> logits, diff_logits;   // [max_batch]
+  Buffer<float> weights2;             // W2 [cols, ld], made anew from its transpose for every pass
+  Buffer<float> src;                  // [max_batch, num_inputs], the gathered batch
+  Buffer<float> dst1, dst2;           // [max_batch, ld], hidden activations
+  Buffer<float> diff1;                // [max_batch, ld], gradient of the first hidden layer before the ReLU
+  Buffer<float> logits, diff_logits;  // [max_batch]
   Buffer<std::int32_t> active_by_column;  // see small_mlp::ActiveBits
   Buffer<std::uint8_t> active_by_row;
   Buffer<float> table;
@@ -127,12 +129,16 @@ struct SmallMlp::State {
   void forward(std::size_t rows) {
     const float* w = weights.get();
     kernels.transpose({cols, ld, w + at.weights2_t, weights2.get()});
-    kernels.forward_hidden({rows, num_inputs, cols, ld, src.get(), num_inputs, w + at.weights1, w + at.bias1, dst1.get()});
-    kernels.forward_hidden({rows, hidden, cols, ld, dst1.get(), ld, weights2.get(), w + at.bias2, dst2.get()});
+    kernels.forward_hidden(
+        {rows, num_inputs, cols, ld, src.get(), num_inputs, w + at.weights1, w + at.bias1, dst1.get()});
+    kernels.forward_hidden(
+        {rows, hidden, cols, ld, dst1.get(), ld, weights2.get(), w + at.bias2, dst2.get()});
     kernels.forward_logits({rows, cols, ld, dst2.get(), w + at.weights3, w[at.bias3], logits.get()});
   }
 
-  static float probability(float logit) { return static_cast<float>(1.0 / (1.0 + std::exp(-static_cast<double>(logit)))); }
+  static float probability(float logit) {
+    return static_cast<float>(1.0 / (1.0 + std::exp(-static_cast<double>(logit))));
+  }
 
   // Fills diff_logits; returns the sum of the cross-entropies.
   double cross_entropy(std::span<const std::uint8_t> labels, std::span<const std::uint32_t> rows) {
@@ -158,11 +164,12 @@ struct SmallMlp::State {
     const float* w3 = w + at.weights3;
     kernels.backward_logits(
         {rows, cols, ld, dst2.get(), w3, diff_logits.get(), g + at.weights3, g + at.bias2, active});
-    kernels.hidden_weight_gradient(
-        {rows, cols, ld, dst2.get(), w3, diff_logits.get(), active, dst1.get(), g + at.weights2_t, table.get()});
-    kernels.backward_hidden({rows, cols, ld, dst2.get(), w3, diff_logits.get(), active, w + at.weights2_t, dst1.get(),
-                             diff1.get(), table.get()});
-    kernels.weight_gradient({rows, num_inputs, cols, ld, src.get(), num_inputs, diff1.get(), g + at.weights1});
+    kernels.hidden_weight_gradient({rows, cols, ld, dst2.get(), w3, diff_logits.get(), active, dst1.get(),
+                                    g + at.weights2_t, table.get()});
+    kernels.backward_hidden({rows, cols, ld, dst2.get(), w3, diff_logits.get(), active, w + at.weights2_t,
+                             dst1.get(), diff1.get(), table.get()});
+    kernels.weight_gradient(
+        {rows, num_inputs, cols, ld, src.get(), num_inputs, diff1.get(), g + at.weights1});
     kernels.column_sums({rows, cols, ld, diff1.get(), g + at.bias1});
   }
 
@@ -170,14 +177,16 @@ struct SmallMlp::State {
   double update(std::size_t rows) {
     ++step_number;
     const auto t = static_cast<double>(step_number);
-    const double step = adam.learning_rate * std::sqrt(1.0 - std::pow(adam.beta2, t)) / (1.0 - std::pow(adam.beta1, t));
+    const double step =
+        adam.learning_rate * std::sqrt(1.0 - std::pow(adam.beta2, t)) / (1.0 - std::pow(adam.beta1, t));
     double sum_of_squares = 0.0;
     const auto adam_step = [&](std::size_t first, std::size_t last, double penalty) {
-      const double sum = kernels.adam_step(
-          {last - first, static_cast<float>(penalty), 1.0f / static_cast<float>(rows), static_cast<float>(step),
-           static_cast<float>(adam.beta1), static_cast<float>(1.0 - adam.beta1), static_cast<float>(adam.beta2),
-           static_cast<float>(1.0 - adam.beta2), static_cast<float>(adam.epsilon), grad.get() + first,
-           weights.get() + first, m.get() + first, v.get() + first});
+      const double sum =
+          kernels.adam_step({last - first, static_cast<float>(penalty), 1.0f / static_cast<float>(rows),
+                             static_cast<float>(step), static_cast<float>(adam.beta1),
+                             static_cast<float>(1.0 - adam.beta1), static_cast<float>(adam.beta2),
+                             static_cast<float>(1.0 - adam.beta2), static_cast<float>(adam.epsilon),
+                             grad.get() + first, weights.get() + first, m.get() + first, v.get() + first});
       return sum;
     };
     sum_of_squares += adam_step(at.weights1, at.bias1, adam.weight_penalty);
@@ -190,11 +199,12 @@ struct SmallMlp::State {
   }
 };
 
-SmallMlp::SmallMlp(std::size_t num_inputs, std::size_t hidden, std::size_t max_batch, const SmallMlpAdam& adam,
-                   SmallMlpTarget target) {
-  require_shape(num_inputs > 0 && hidden > 0 && max_batch > 0,
-                "num_inputs = " + std::to_string(num_inputs) + ", hidden = " + std::to_string(hidden) +
-                    ", max_batch = " + std::to_string(max_batch) + "; each must be at least 1");
+SmallMlp::SmallMlp(std::size_t num_inputs, std::size_t hidden, std::size_t max_batch,
+                   const SmallMlpAdam& adam, SmallMlpTarget target) {
+  require_shape(num_inputs > 0 && hidden > 0 && max_batch > 0, [&] {
+    return "num_inputs = " + std::to_string(num_inputs) + ", hidden = " + std::to_string(hidden) +
+           ", max_batch = " + std::to_string(max_batch) + "; each must be at least 1";
+  });
   state_ = std::make_unique<State>(num_inputs, hidden, max_batch, adam, target);
 }
 SmallMlp::~SmallMlp() = default;
@@ -204,12 +214,15 @@ SmallMlp& SmallMlp::operator=(SmallMlp&&) noexcept = default;
 std::string_view SmallMlp::target_name() const { return state_->kernels.name; }
 
 std::size_t SmallMlp::num_parameters() const {
-  return (state_->num_inputs + 1) * state_->hidden + (state_->hidden + 1) * state_->hidden + state_->hidden + 1;
+  return (state_->num_inputs + 1) * state_->hidden + (state_->hidden + 1) * state_->hidden + state_->hidden +
+         1;
 }
 
 void SmallMlp::set_parameters(std::span<const float> values) {
-  require_shape(values.size() == num_parameters(), "set_parameters got " + std::to_string(values.size()) +
-                                                       " values; the network has " + std::to_string(num_parameters()));
+  require_shape(values.size() == num_parameters(), [&] {
+    return "set_parameters got " + std::to_string(values.size()) + " values; the network has " +
+           std::to_string(num_parameters());
+  });
   State& s = *state_;
   s.for_each_parameter([&](std::size_t flat, std::size_t place) { s.weights[place] = values[flat]; });
   std::fill_n(s.m.get(), s.at.end, 0.0f);
@@ -218,19 +231,26 @@ void SmallMlp::set_parameters(std::span<const float> values) {
 }
 
 void SmallMlp::get_parameters(std::span<float> values) const {
-  require_shape(values.size() == num_parameters(), "get_parameters got room for " + std::to_string(values.size()) +
-                                                       " values; the network has " + std::to_string(num_parameters()));
-  state_->for_each_parameter([&](std::size_t flat, std::size_t place) { values[flat] = state_->weights[place]; });
+  require_shape(values.size() == num_parameters(), [&] {
+    return "get_parameters got room for " + std::to_string(values.size()) + " values; the network has " +
+           std::to_string(num_parameters());
+  });
+  state_->for_each_parameter(
+      [&](std::size_t flat, std::size_t place) { values[flat] = state_->weights[place]; });
 }
 
 double SmallMlp::train_step(MatrixView<const float> features, std::span<const std::uint8_t> labels,
                             std::span<const std::uint32_t> rows) {
   State& s = *state_;
-  require_shape(features.cols == s.num_inputs && labels.size() == features.rows,
-                "train_step got features [" + std::to_string(features.rows) + ", " + std::to_string(features.cols) + "] and " +
-                    std::to_string(labels.size()) + " labels for " + std::to_string(s.num_inputs) + " inputs");
-  require_shape(!rows.empty() && rows.size() <= s.max_batch, "train_step got " + std::to_string(rows.size()) +
-                                                                 " rows; allowed are 1.." + std::to_string(s.max_batch));
+  require_shape(features.cols == s.num_inputs && labels.size() == features.rows, [&] {
+    return "train_step got features [" + std::to_string(features.rows) + ", " +
+           std::to_string(features.cols) + "] and " + std::to_string(labels.size()) + " labels for " +
+           std::to_string(s.num_inputs) + " inputs";
+  });
+  require_shape(!rows.empty() && rows.size() <= s.max_batch, [&] {
+    return "train_step got " + std::to_string(rows.size()) + " rows; allowed are 1.." +
+           std::to_string(s.max_batch);
+  });
   const FlushDenormals flush;
   s.gather(features, rows);
   s.forward(rows.size());
@@ -243,10 +263,12 @@ double SmallMlp::train_step(MatrixView<const float> features, std::span<const st
 void SmallMlp::predict(MatrixView<const float> features, std::span<const std::uint32_t> rows,
                        std::span<float> probabilities) {
   State& s = *state_;
-  require_shape(features.cols == s.num_inputs && probabilities.size() == rows.size(),
-                "predict got features [" + std::to_string(features.rows) + ", " + std::to_string(features.cols) + "], " +
-                    std::to_string(rows.size()) + " rows and room for " + std::to_string(probabilities.size()) +
-                    " probabilities for " + std::to_string(s.num_inputs) + " inputs");
+  require_shape(features.cols == s.num_inputs && probabilities.size() == rows.size(), [&] {
+    return "predict got features [" + std::to_string(features.rows) + ", " + std::to_string(features.cols) +
+           "], " + std::to_string(rows.size()) + " rows and room for " +
+           std::to_string(probabilities.size()) + " probabilities for " + std::to_string(s.num_inputs) +
+           " inputs";
+  });
   const FlushDenormals flush;
   for (std::size_t first = 0; first < rows.size(); first += s.max_batch) {
     const auto chunk = rows.subspan(first, std::min(s.max_batch, rows.size() - first));

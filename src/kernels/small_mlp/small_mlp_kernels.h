@@ -12,7 +12,8 @@
 namespace nrec::small_mlp {
 
 inline constexpr std::size_t kLanes = 8;  // columns are padded to a multiple of this
-inline constexpr std::size_t kTableFloats = 6144;   // 24 KB: subset sums of several groups of four rows, in the L1 cache
+inline constexpr std::size_t kTableFloats =
+    6144;  // 24 KB: subset sums of several groups of four rows, in the L1 cache
 
 /// dst = max(0, src weights + bias).   src [rows, inner], weights [inner, cols], dst [rows, cols]
 struct ForwardHidden {
@@ -33,17 +34,19 @@ struct ForwardLogits {
   float* logits;
 };
 
-/// The output layer has one unit, so the gradient at the last hidden layer is an outer product under a 0/1 mask:
+/// The output layer has one unit, so the gradient at the last hidden layer is an outer product under a 0/1
+/// mask:
 ///   diff_dst[i][j] = diff_logits[i] weights[j] active[i][j],   active = dst > 0
-/// It is never stored. The three operations below use that a product with a 0/1 matrix needs no multiplication: the
-/// sums of all 16 subsets of four rows are tabulated once, and every four bits of the mask pick one of them. `active`
-/// holds those bits in the form each operation wants.
+/// It is never stored. The three operations below use that a product with a 0/1 matrix needs no
+/// multiplication: the sums of all 16 subsets of four rows are tabulated once, and every four bits of the
+/// mask pick one of them. `active` holds those bits in the form each operation wants.
 struct ActiveBits {
   std::uint8_t* by_row;     // [rows, cols / 8]: bit j % 8 of byte (i, j / 8) is active[i][j]
   std::int32_t* by_column;  // [(rows + 3) / 4, ld]: bit i % 4 of number (i / 4, j) is active[i][j]
 };
 
-/// diff_weights = dst^T diff_logits; diff_bias = column sums of diff_dst; fills `active` (ref leaves it alone).
+/// diff_weights = dst^T diff_logits; diff_bias = column sums of diff_dst; fills `active` (ref leaves it
+/// alone).
 struct BackwardLogits {
   std::size_t rows, cols, ld;
   const float* dst;
@@ -67,7 +70,8 @@ struct BackwardHidden {
   float* table;
 };
 
-/// diff_weights_t = diff_dst^T src.   src [rows, cols], diff_weights_t [cols, cols], `table`: scratch of kTableFloats
+/// diff_weights_t = diff_dst^T src.   src [rows, cols], diff_weights_t [cols, cols], `table`: scratch of
+/// kTableFloats
 struct HiddenWeightGradient {
   std::size_t rows, cols, ld;
   const float* dst;

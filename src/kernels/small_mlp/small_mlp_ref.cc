@@ -20,7 +20,8 @@ void forward_hidden(const ForwardHidden& op) {
 void forward_logits(const ForwardLogits& op) {
   for (std::size_t i = 0; i < op.rows; ++i) {
     double sum = op.bias;
-    for (std::size_t j = 0; j < op.cols; ++j) sum += static_cast<double>(op.src[i * op.ld + j]) * op.weights[j];
+    for (std::size_t j = 0; j < op.cols; ++j)
+      sum += static_cast<double>(op.src[i * op.ld + j]) * op.weights[j];
     op.logits[i] = static_cast<float>(sum);
   }
 }
@@ -106,7 +107,8 @@ double adam_step(const AdamStep& op) {
 
 }  // namespace
 
-const Kernels kKernels = {"ref",        forward_hidden, forward_logits, backward_logits, backward_hidden, hidden_weight_gradient,
-                          weight_gradient, column_sums,    transpose,      adam_step};
+const Kernels kKernels = {
+    "ref",           forward_hidden, forward_logits, backward_logits, backward_hidden, hidden_weight_gradient,
+    weight_gradient, column_sums,    transpose,      adam_step};
 
 }  // namespace nrec::small_mlp::ref

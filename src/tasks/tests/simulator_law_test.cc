@@ -1,6 +1,7 @@
 // Simulators against what is known of their laws in closed form.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <map>
 #include <memory>
@@ -12,6 +13,7 @@
 #include "nrec/tasks/task.h"
 #include "tasks/binomial.h"
 #include "tasks/frozen_inputs.h"
+#include "tasks/population_curves.h"
 #include "tasks/truncated_normal.h"
 
 namespace nrec {
@@ -122,6 +124,44 @@ TEST(SimulatorLaw, LotkaVolterraStartsAtThirtyAndOneWithLogNormalNoise) {
   const Matrix<double> x = simulate_at(*make_task("lotka_volterra"), {0.7, 0.1, 0.9, 0.1}, 3000);
   expect_moments(x, [](auto row) { return std::log(row[0]); }, std::log(30.0), 0.01, 0.02);
   expect_moments(x, [](auto row) { return std::log(row[10]); }, 0.0, 0.01, 0.02);
+}
+
+// Both systems keep a quantity, whatever their parameters: an independent measure of the solver's error.
+TEST(PopulationCurves, KeepTheConstantsOfMotion) {
+  const auto task = make_task("lotka_volterra");
+  Matrix<double> theta(200, 4);
+  task->prior().sample(5, Stream::check, 0, theta);
+  for (std::size_t i = 0; i < theta.rows(); ++i) {
+    std::array<double, 20> u;
+    ASSERT_TRUE(tasks::solve_lotka_volterra(theta.row(i), u));
+    const auto constant = [&](std::size_t k) {
+      return theta(i, 3) * std::exp(u[k]) - theta(i, 2) * u[k] + theta(i, 1) * std::exp(u[10 + k]) - theta(i, 0) * u[10 + k];
+    };
+    const double scale = std::abs(theta(i, 3) * 30.0) + std::abs(theta(i, 2) * std::log(30.0)) + theta(i, 1);
+    for (std::size_t k = 1; k < 10; ++k) EXPECT_NEAR(constant(k), constant(0), 1e-9 * scale) << "row " << i << ", point " << k;
+  }
+  // Without recovery the epidemic is a logistic curve.
+  for (const double beta : {0.2, 0.4, 1.5}) {
+    std::array<double, 10> log_infected;
+    ASSERT_TRUE(tasks::solve_sir(std::array{beta, 0.0}, log_infected));
+    for (std::size_t k = 0; k < 10; ++k) {
+      const double growth = beta * 17.0 * static_cast<double>(k);
+      const double expected = growth - std::log1p((std::exp(growth) - 1.0) / tasks::kSirPopulation);
+      EXPECT_NEAR(log_infected[k], expected, 1e-9) << "beta " << beta << ", point " << k;
+    }
+  }
+}
+
+TEST(PopulationCurves, GiveUpOnParametersWithoutASolution) {
+  std::array<double, 10> infected;
+  std::array<double, 20> populations;
+  EXPECT_FALSE(tasks::solve_sir(std::array{HUGE_VAL, 0.1}, infected));
+  EXPECT_FALSE(tasks::solve_sir(std::array{1e9, 1e9}, infected)) << "the step budget is spent";
+  EXPECT_FALSE(tasks::solve_lotka_volterra(std::array{1e300, 0.1, 0.1, 0.1}, populations));
+  std::vector<double> x(10);
+  RandomStream random(1, Stream::check);
+  make_task("sir")->simulator().simulate(std::array{1e9, 1e9}, random, x);
+  for (const double value : x) EXPECT_TRUE(std::isnan(value)) << "a failed curve is a row of nan";
 }
 
 // The published defect of gaussian_mixture: one component for everything a call simulates.
