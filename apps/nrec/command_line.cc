@@ -18,7 +18,10 @@ std::string dashed(std::string text) {
   return text;
 }
 
-bool is_number(std::string_view text) { return text.size() > 1 && text[0] == '-' && (text[1] == '.' || (text[1] >= '0' && text[1] <= '9') || text == "-inf" || text == "-nan"); }
+bool is_number(std::string_view text) {
+  return text.size() > 1 && text[0] == '-' &&
+         (text[1] == '.' || (text[1] >= '0' && text[1] <= '9') || text == "-inf" || text == "-nan");
+}
 
 /// The words with the names of flags in dashes. Errors: UsageError for the first unknown flag.
 std::vector<std::string> checked_words(std::span<const std::string> words, const VerbSyntax& verb) {
@@ -39,7 +42,9 @@ std::vector<std::string> checked_words(std::span<const std::string> words, const
     const std::string flag = dashed(word.substr(0, equals));
     if (!only_arguments && std::find(known.begin(), known.end(), flag) == known.end()) {
       const std::string nearest = nearest_word(flag, known);
-      throw UsageError(fmt::format("unknown flag {}; {}", word.substr(0, equals), nearest.empty() ? fmt::format("nrec {} --help lists them", verb.name) : fmt::format("did you mean {}?", nearest)));
+      throw UsageError(fmt::format("unknown flag {}; {}", word.substr(0, equals),
+                                   nearest.empty() ? fmt::format("nrec {} --help lists them", verb.name)
+                                                   : fmt::format("did you mean {}?", nearest)));
     }
     result.push_back(flag + word.substr(equals));
   }
@@ -47,12 +52,16 @@ std::vector<std::string> checked_words(std::span<const std::string> words, const
 }
 
 void check_count(const std::vector<std::string>& arguments, const VerbSyntax& verb) {
-  const auto required = static_cast<std::size_t>(std::count_if(verb.arguments.begin(), verb.arguments.end(), [](const Argument& a) { return a.required; }));
+  const auto required = static_cast<std::size_t>(std::count_if(verb.arguments.begin(), verb.arguments.end(),
+                                                               [](const Argument& a) { return a.required; }));
   if (arguments.size() < required) {
-    throw UsageError(fmt::format("{} is missing ({}); nrec {} --help shows how it is called", verb.arguments[arguments.size()].name, verb.arguments[arguments.size()].help, verb.name));
+    throw UsageError(fmt::format("{} is missing ({}); nrec {} --help shows how it is called",
+                                 verb.arguments[arguments.size()].name, verb.arguments[arguments.size()].help,
+                                 verb.name));
   }
   if (arguments.size() > verb.arguments.size()) {
-    throw UsageError(fmt::format("\"{}\" is one argument too many; nrec {} --help shows how it is called", arguments[verb.arguments.size()], verb.name));
+    throw UsageError(fmt::format("\"{}\" is one argument too many; nrec {} --help shows how it is called",
+                                 arguments[verb.arguments.size()], verb.name));
   }
 }
 
@@ -60,7 +69,9 @@ void check_count(const std::vector<std::string>& arguments, const VerbSyntax& ve
 
 std::vector<std::string> flags_of(const OptionEntry& entry, const OptionTable& table) {
   const auto is_shared = [&](const std::string& name) {
-    return std::any_of(table.entries().begin(), table.entries().end(), [&](const OptionEntry& other) { return other.section != entry.section && other.name == name; });
+    return std::any_of(table.entries().begin(), table.entries().end(), [&](const OptionEntry& other) {
+      return other.section != entry.section && other.name == name;
+    });
   };
   std::vector<std::string> flags;
   for (const std::string& alias : entry.aliases) {
@@ -90,7 +101,8 @@ ParsedLine parse_command_line(std::span<const std::string> words, const VerbSynt
       options.push_back(app.add_flag(names));
     } else {
       options.push_back(app.add_option(names));
-      if (entry.kind == OptionEntry::Kind::text_list) options.back()->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+      if (entry.kind == OptionEntry::Kind::text_list)
+        options.back()->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
     }
   }
   try {
@@ -103,8 +115,10 @@ ParsedLine parse_command_line(std::span<const std::string> words, const VerbSynt
   for (std::size_t i = 0; i < options.size(); ++i) {
     const OptionEntry& entry = verb.options.entries()[i];
     if (options[i]->count() == 0) continue;
-    if (options[i]->count() > 1 && entry.kind != OptionEntry::Kind::text_list) throw UsageError(fmt::format("{} is given twice; keep one", flags_of(entry, verb.options).front()));
-    line.flags.push_back({entry.section, entry.name, options[i]->results(), flags_of(entry, verb.options).front()});
+    if (options[i]->count() > 1 && entry.kind != OptionEntry::Kind::text_list)
+      throw UsageError(fmt::format("{} is given twice; keep one", flags_of(entry, verb.options).front()));
+    line.flags.push_back(
+        {entry.section, entry.name, options[i]->results(), flags_of(entry, verb.options).front()});
   }
   return line;
 }

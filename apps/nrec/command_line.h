@@ -36,7 +36,8 @@ struct ParsedLine {
 };
 
 /// Words after the verb -> arguments and flags; dashes and underscores in flags are equal.
-/// Errors   UsageError: unknown flag (with the nearest known one), a flag twice or without its value, too few or too many arguments
+/// Errors   UsageError: unknown flag (with the nearest known one), a flag twice or without its value, too few
+/// or too many arguments
 ParsedLine parse_command_line(std::span<const std::string> words, const VerbSyntax& verb);
 
 }  // namespace nrec::app

@@ -10,13 +10,13 @@ namespace nrec::app {
 /// What the program tells its caller. docs/howto/infer.md explains them to users.
 enum ExitCode : int {
   kDone = 0,
-  kFailure = 1,             // internal or numerical
+  kFailure = 1,  // internal or numerical
   kUsage = 2,
-  kWrongInput = 3,          // unreadable or wrong
-  kChecksFailed = 4,        // with --strict
-  kBudgetSpent = 5,         // with a partial result
+  kWrongInput = 3,    // unreadable or wrong
+  kChecksFailed = 4,  // with --strict
+  kBudgetSpent = 5,   // with a partial result
   kSimulationFailures = 6,
-  kSignalBase = 128,        // + signal number: stopped after a checkpoint
+  kSignalBase = 128,  // + signal number: stopped after a checkpoint
 };
 
 /// Code of an exception that ended a command.

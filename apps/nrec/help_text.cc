@@ -52,9 +52,11 @@ std::string value_word(const OptionEntry& entry) {
 std::string range_text(const OptionEntry& entry) {
   if (entry.kind == OptionEntry::Kind::boolean) return "";
   Interval interval = entry.interval;
-  if (interval.high >= std::numeric_limits<int>::max()) interval.high = std::numeric_limits<double>::infinity();  // a limit of the machine
+  if (interval.high >= std::numeric_limits<int>::max())
+    interval.high = std::numeric_limits<double>::infinity();  // a limit of the machine
   std::string range = interval.text() == "any" ? "" : interval.text();
-  if (!entry.default_text.empty() && entry.default_text != "\"\"" && entry.default_text != "[]") range += (range.empty() ? "default " : ", default ") + entry.default_text;
+  if (!entry.default_text.empty() && entry.default_text != "\"\"" && entry.default_text != "[]")
+    range += (range.empty() ? "default " : ", default ") + entry.default_text;
   return range.empty() ? "" : " (" + range + ")";
 }
 
@@ -74,7 +76,8 @@ std::string help_text(std::span<const VerbSyntax* const> verbs) {
   std::string text = "nrec: simulation-based inference by contrastive neural ratio estimation\n\n";
   for (const VerbSyntax* verb : verbs) {
     std::string arguments;
-    for (const Argument& argument : verb->arguments) arguments += (argument.required ? " " : " [") + argument.name + (argument.required ? "" : "]");
+    for (const Argument& argument : verb->arguments)
+      arguments += (argument.required ? " " : " [") + argument.name + (argument.required ? "" : "]");
     text += fmt::format("  nrec {:<28} {}\n", verb->name + arguments, verb->summary);
   }
   return text + "\nnrec VERB --help shows the flags of a verb, nrec --version the version.\n";
@@ -82,9 +85,11 @@ std::string help_text(std::span<const VerbSyntax* const> verbs) {
 
 std::string help_text(const VerbSyntax& verb) {
   std::string text = "nrec " + verb.name;
-  for (const Argument& argument : verb.arguments) text += (argument.required ? " " : " [") + argument.name + (argument.required ? "" : "]");
+  for (const Argument& argument : verb.arguments)
+    text += (argument.required ? " " : " [") + argument.name + (argument.required ? "" : "]");
   text += " [flags]\n" + wrapped(verb.summary, 2) + "\n";
-  for (const Argument& argument : verb.arguments) text += "  " + argument.name + "\n" + wrapped(argument.help, kIndent);
+  for (const Argument& argument : verb.arguments)
+    text += "  " + argument.name + "\n" + wrapped(argument.help, kIndent);
   std::string section;
   bool is_first = true;
   for (const OptionEntry& entry : verb.options.entries()) {
@@ -95,7 +100,10 @@ std::string help_text(const VerbSyntax& verb) {
     }
     text += entry_text(entry, verb.options);
   }
-  text += "\n" + wrapped("Dashes and underscores in flags are equal, and every flag can carry its section in front, --training.gamma for --gamma.", 0);
+  text += "\n" + wrapped(
+                     "Dashes and underscores in flags are equal, and every flag can carry its section in "
+                     "front, --training.gamma for --gamma.",
+                     0);
   if (!verb.notes.empty()) text += wrapped(verb.notes, 0);
   return text;
 }

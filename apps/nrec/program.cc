@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "nrec/core/error.h"
-#include "nrec/core/suggest.h"
 #include "exit_code.h"
 #include "help_text.h"
+#include "nrec/core/error.h"
+#include "nrec/core/suggest.h"
 #include "verbs.h"
 
 namespace nrec::app {
@@ -31,7 +31,7 @@ std::string reason_of(ExitCode code) {
 int report(const std::string& who, const std::exception& error) {
   const ExitCode code = exit_code_of(error);
   fmt::print(stderr, "{}: error: {}\n", who, error.what());
-  fmt::print(stderr, "{}: {}; no result (exit code {})\n", who, reason_of(code), static_cast<int>(code));
+  fmt::print(stderr, "{}: ended: {} (exit code {})\n", who, reason_of(code), static_cast<int>(code));
   return code;
 }
 
@@ -40,7 +40,8 @@ int run_without_verb(const std::vector<std::string>& words, const std::vector<st
   std::vector<const VerbSyntax*> syntaxes;
   for (const auto& verb : verbs) syntaxes.push_back(&verb->syntax());
   if (words.empty()) {
-    fmt::print(stderr, "{}\nnrec: no verb is given (exit code {})\n", help_text(syntaxes), static_cast<int>(kUsage));
+    fmt::print(stderr, "{}\nnrec: no verb is given (exit code {})\n", help_text(syntaxes),
+               static_cast<int>(kUsage));
     return kUsage;
   }
   const bool wants_help = words[0] == "--help" || words[0] == "-h" || words[0] == "help";
@@ -49,7 +50,9 @@ int run_without_verb(const std::vector<std::string>& words, const std::vector<st
     return kDone;
   }
   if (!wants_help) return -1;
-  const auto asked = std::find_if(syntaxes.begin(), syntaxes.end(), [&](const VerbSyntax* s) { return words.size() > 1 && s->name == words[1]; });
+  const auto asked = std::find_if(syntaxes.begin(), syntaxes.end(), [&](const VerbSyntax* s) {
+    return words.size() > 1 && s->name == words[1];
+  });
   fmt::print("{}", asked == syntaxes.end() ? help_text(syntaxes) : help_text(**asked));
   return kDone;
 }
@@ -60,9 +63,13 @@ Verb& verb_called(const std::string& name, const std::vector<std::unique_ptr<Ver
     if (verb->syntax().name == name) return *verb;
     names.push_back(verb->syntax().name);
   }
-  if (name.starts_with("-")) throw UsageError(fmt::format("\"{}\" stands where a verb is expected; the verb comes first: {}", name, fmt::join(names, " | ")));
+  if (name.starts_with("-"))
+    throw UsageError(fmt::format("\"{}\" stands where a verb is expected; the verb comes first: {}", name,
+                                 fmt::join(names, " | ")));
   const std::string nearest = nearest_word(name, names);
-  throw UsageError(fmt::format("unknown verb \"{}\"; {}", name, nearest.empty() ? fmt::format("it must be one of {}", fmt::join(names, " | ")) : fmt::format("did you mean \"{}\"?", nearest)));
+  throw UsageError(fmt::format("unknown verb \"{}\"; {}", name,
+                               nearest.empty() ? fmt::format("it must be one of {}", fmt::join(names, " | "))
+                                               : fmt::format("did you mean \"{}\"?", nearest)));
 }
 
 }  // namespace
@@ -82,10 +89,13 @@ int run_program(const std::vector<std::string>& words) {
     std::vector<std::string> command = words;
     command.insert(command.begin(), "nrec");
     const int code = verb.run(line, command);
-    if (std::fflush(stdout) != 0 || std::ferror(stdout)) throw IoError("stdout: the result cannot be written (disk full or closed)");
+    if (std::fflush(stdout) != 0 || std::ferror(stdout))
+      throw IoError("stdout: the result cannot be written (disk full or closed)");
     return code;
   } catch (const std::bad_alloc&) {
-    return report(who, std::runtime_error("not enough memory; use fewer simulations, a smaller network or a smaller num_classes"));
+    return report(
+        who, std::runtime_error(
+                 "not enough memory; use fewer simulations, a smaller network or a smaller num_classes"));
   } catch (const std::exception& error) {
     return report(who, error);
   }

@@ -21,10 +21,12 @@ std::size_t terminal_width() {
 
 std::string progress_text(const ProgressUpdate& update) {
   const char* precision = update.unit == "epoch" ? "{:.1f}" : "{:.0f}";
-  std::string text = fmt::format("{}: {} {}", update.stage, update.unit, fmt::format(fmt::runtime(precision), update.done));
+  std::string text =
+      fmt::format("{}: {} {}", update.stage, update.unit, fmt::format(fmt::runtime(precision), update.done));
   if (update.total > 0) text += fmt::format(" of {:.0f}", update.total);
   if (!update.detail.empty()) text += ", " + update.detail;
-  if (update.seconds_left >= 0 && std::isfinite(update.seconds_left)) text += ", at most " + duration_text(update.seconds_left) + " left";
+  if (update.seconds_left >= 0 && std::isfinite(update.seconds_left))
+    text += ", at most " + duration_text(update.seconds_left) + " left";
   return text;
 }
 
@@ -38,7 +40,8 @@ std::string duration_text(double seconds) {
   return fmt::format("{} h {} min", whole / 3600, whole % 3600 / 60);
 }
 
-ProgressSink::ProgressSink(bool quiet) : quiet_(quiet), is_terminal_(isatty(STDERR_FILENO) == 1), next_plain_line_(kSecondsBetweenPlainLines) {}
+ProgressSink::ProgressSink(bool quiet)
+    : quiet_(quiet), is_terminal_(isatty(STDERR_FILENO) == 1), next_plain_line_(kSecondsBetweenPlainLines) {}
 
 ProgressSink::~ProgressSink() { clear_progress(); }
 

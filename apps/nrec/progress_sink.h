@@ -8,8 +8,8 @@
 
 namespace nrec::app {
 
-/// Messages on stderr. Progress is one line that rewrites itself on a terminal, and a plain line every ten seconds
-/// elsewhere. Quiet leaves only warnings.
+/// Messages on stderr. Progress is one line that rewrites itself on a terminal, and a plain line every ten
+/// seconds elsewhere. Quiet leaves only warnings.
 class ProgressSink final : public LogSink {
  public:
   explicit ProgressSink(bool quiet);

@@ -16,7 +16,8 @@ struct sigaction earlier_int, earlier_term;
 void handle(int number) {
   if (stop_request.requested()) _exit(128 + number);
   stop_request.request(number);
-  constexpr std::string_view kText = "\nstopping after this step and saving the state; once more stops at once\n";
+  constexpr std::string_view kText =
+      "\nstopping after this step and saving the state; once more stops at once\n";
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, kText.data(), kText.size());
 }
 

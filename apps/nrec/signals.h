@@ -4,8 +4,8 @@
 
 namespace nrec::app {
 
-/// While it lives, the first SIGINT or SIGTERM asks the running command to stop at its next safe point and says so; the
-/// second ends the program at once with 128 + its number. One object at a time.
+/// While it lives, the first SIGINT or SIGTERM asks the running command to stop at its next safe point and
+/// says so; the second ends the program at once with 128 + its number. One object at a time.
 class SignalGuard {
  public:
   SignalGuard();

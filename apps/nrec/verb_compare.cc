@@ -16,11 +16,13 @@ void print_metrics(const Record& record) {
   if (record.find("c2st")) {
     const auto& folds = std::get<std::vector<double>>(*record.find("c2st_folds"));
     const auto& epochs = std::get<std::vector<std::int64_t>>(*record.find("epochs"));
-    fmt::print("{:<10} {:<12.6f} {} = cannot be told apart; folds {:.4f}; epochs {}; z-score {}; {:.2f} s\n", "c2st", real("c2st"), real("c2st_chance"), fmt::join(folds, " "),
-               fmt::join(epochs, " "), on_off("c2st_z_score"), real("c2st_seconds"));
+    fmt::print("{:<10} {:<12.6f} {} = cannot be told apart; folds {:.4f}; epochs {}; z-score {}; {:.2f} s\n",
+               "c2st", real("c2st"), real("c2st_chance"), fmt::join(folds, " "), fmt::join(epochs, " "),
+               on_off("c2st_z_score"), real("c2st_seconds"));
   }
   if (record.find("mmd2")) {
-    fmt::print("{:<10} {:<12.6g} 0 = same distribution; bandwidth {:.6g}; z-score {}; {:.2f} s\n", "mmd2", real("mmd2"), real("bandwidth"), on_off("mmd_z_score"), real("mmd_seconds"));
+    fmt::print("{:<10} {:<12.6g} 0 = same distribution; bandwidth {:.6g}; z-score {}; {:.2f} s\n", "mmd2",
+               real("mmd2"), real("bandwidth"), on_off("mmd_z_score"), real("mmd_seconds"));
   }
 }
 
@@ -29,14 +31,17 @@ class CompareVerb final : public Verb {
   CompareVerb() {
     syntax_.name = "compare";
     syntax_.summary = "distance between two sets of samples";
-    syntax_.arguments = {{"REFERENCE", "file of the set that scales and sets the bandwidth: .csv, .csv.bz2, .npy, .npz, .h5"}, {"SAMPLES", "file of the set that is judged"}};
+    syntax_.arguments = {
+        {"REFERENCE", "file of the set that scales and sets the bandwidth: .csv, .csv.bz2, .npy, .npz, .h5"},
+        {"SAMPLES", "file of the set that is judged"}};
     OptionTable& table = syntax_.options;
     nrec::describe(table, options_);
     table.add("", "out", &out_, {}, "a file for the record, as JSON");
     describe(table, program_, false);
     // No time limit here: nothing could be handed back before the end.
     table.add("", "seed", &run_.seed, {.high = 4294967295.0}, "seed of the classifier");
-    table.add("", "threads", &run_.threads, {.low = 0, .high = 1024}, "threads; 0: one per core; results do not depend on it");
+    table.add("", "threads", &run_.threads, {.low = 0, .high = 1024},
+              "threads; 0: one per core; results do not depend on it");
   }
 
   int run(const ParsedLine& line, const std::vector<std::string>& /*words*/) override {
@@ -53,7 +58,8 @@ class CompareVerb final : public Verb {
     } else {
       print_metrics(result.record);
     }
-    if (!program_.quiet) sink.line(out_.empty() ? std::string("nrec compare: done") : "nrec compare: done; record in " + out_);
+    if (!program_.quiet)
+      sink.line(out_.empty() ? std::string("nrec compare: done") : "nrec compare: done; record in " + out_);
     return 0;
   }
 

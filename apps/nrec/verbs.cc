@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "exit_code.h"
 #include "nrec/commands/posterior_table.h"
 #include "nrec/core/environment.h"
 #include "nrec/core/error.h"
-#include "exit_code.h"
 #include "nrec/io/json.h"
 #include "progress_sink.h"
 
@@ -27,7 +27,14 @@ std::vector<std::unique_ptr<Verb>> make_verbs() {
 void describe(OptionTable& table, ProgramOptions& options, bool can_be_strict) {
   table.add("", "json", &options.json, "print the record as JSON on stdout, and nothing else there");
   table.add("", "quiet", &options.quiet, "no progress and no messages but warnings and errors");
-  if (can_be_strict) table.add("", "strict", &options.strict, "exit with code 4 when the verdict is \"not trusted\"");
+  if (can_be_strict)
+    table.add("", "strict", &options.strict, "exit with code 4 when the verdict is \"not trusted\"");
+}
+
+void require_check(const ProgramOptions& options, const CheckOptions& check) {
+  if (options.strict && check.level == "none")
+    throw UsageError(
+        "--strict asks for a verdict, but check.level = \"none\" gives none; leave one of them out");
 }
 
 RunOptions with_environment(RunOptions options) {
@@ -43,7 +50,8 @@ std::string shell_text(const std::vector<std::string>& words) {
   std::string text;
   for (const std::string& word : words) {
     const bool is_plain = !word.empty() && std::all_of(word.begin(), word.end(), [](char c) {
-      return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || std::string_view("-_./=,:+@%").find(c) != std::string_view::npos;
+      return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+             std::string_view("-_./=,:+@%").find(c) != std::string_view::npos;
     });
     std::string quoted = "'";
     for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
@@ -71,7 +79,8 @@ void print_tables(const CommandResult& result) {
   if (!result.check) return;
   fmt::print("\nverdict: {}\n", verdict_name(result.check->verdict));
   if (!result.check->sentence.empty()) fmt::print("  {}\n", result.check->sentence);
-  for (const CheckItem& item : result.check->items) fmt::print("  {}: {}: {}\n", item.name, verdict_name(item.verdict), item.sentence);
+  for (const CheckItem& item : result.check->items)
+    fmt::print("  {}: {}: {}\n", item.name, verdict_name(item.verdict), item.sentence);
 }
 
 }  // namespace
@@ -89,8 +98,10 @@ int finish(const FinishedRun& run, ProgressSink& sink) {
   std::string text = fmt::format("nrec {}: {}", run.verb, command_status_name(result.status));
   if (!result.message.empty()) text += ": " + result.message;
   if (code == kChecksFailed) text += "; the checks failed (--strict)";
-  if (run.can_resume && (code == kBudgetSpent || result.status == CommandStatus::stopped)) text += "; to go on: " + resume_command(run.words);
-  text += fmt::format("; {} in {}", code == kDone || code == kChecksFailed ? "results" : "what there is lies", result.folder.string());
+  if (run.can_resume && (code == kBudgetSpent || result.status == CommandStatus::stopped))
+    text += "; to go on: " + resume_command(run.words);
+  text += fmt::format("; {} in {}", code == kDone || code == kChecksFailed ? "results" : "what there is lies",
+                      result.folder.string());
   sink.line(text);
   return code;
 }

@@ -42,6 +42,9 @@ std::vector<std::unique_ptr<Verb>> make_verbs();
 /// --json, --quiet and, if the verb checks its result, --strict.
 void describe(OptionTable& table, ProgramOptions& options, bool can_be_strict);
 
+/// Refuses --strict where nothing is checked. Errors: UsageError.
+void require_check(const ProgramOptions& options, const CheckOptions& check);
+
 /// `options` with the environment's choice of kernels where nothing else was chosen. Errors: UsageError.
 RunOptions with_environment(RunOptions options);
 

@@ -19,39 +19,48 @@ namespace {
 
 const std::vector<std::string> kMetrics = {"c2st", "mmd"};
 
-bool wants(const CompareOptions& options, std::string_view metric) { return std::find(options.metric.begin(), options.metric.end(), metric) != options.metric.end(); }
+bool wants(const CompareOptions& options, std::string_view metric) {
+  return std::find(options.metric.begin(), options.metric.end(), metric) != options.metric.end();
+}
 
 void check_metrics(const CompareOptions& options) {
   if (options.metric.empty()) throw UsageError("--metric: no metric is given; give c2st, mmd, or both");
   for (const std::string& metric : options.metric) {
     if (std::find(kMetrics.begin(), kMetrics.end(), metric) != kMetrics.end()) continue;
     const std::string nearest = nearest_word(metric, kMetrics);
-    throw UsageError(fmt::format("--metric: \"{}\" is unknown; it must be c2st, mmd, or both{}", metric, nearest.empty() ? "" : fmt::format("; did you mean \"{}\"?", nearest)));
+    throw UsageError(fmt::format("--metric: \"{}\" is unknown; it must be c2st, mmd, or both{}", metric,
+                                 nearest.empty() ? "" : fmt::format("; did you mean \"{}\"?", nearest)));
   }
 }
 
 SampleTable read_set(const std::string& file, std::int64_t max_rows) {
   const std::vector<std::string> wanted = {"theta", "samples"};
   SampleTable table = read_samples(file, wanted);
-  if (max_rows > 0 && table.values.rows() > static_cast<std::size_t>(max_rows)) table.values.resize_rows(static_cast<std::size_t>(max_rows));
+  if (max_rows > 0 && table.values.rows() > static_cast<std::size_t>(max_rows))
+    table.values.resize_rows(static_cast<std::size_t>(max_rows));
   return table;
 }
 
 void check_names(const SampleTable& reference, const SampleTable& samples, const CompareOptions& options) {
   if (reference.values.cols() != samples.values.cols()) {
-    throw ShapeError(fmt::format("compare: {} has {} columns but {} has {}; both must hold samples of the same parameters", options.reference, reference.values.cols(), options.samples,
-                                 samples.values.cols()));
+    throw ShapeError(
+        fmt::format("compare: {} has {} columns but {} has {}; both must hold samples of the same parameters",
+                    options.reference, reference.values.cols(), options.samples, samples.values.cols()));
   }
   const auto& a = reference.names;
   const auto& b = samples.names;
   if (a != b && a.size() == b.size() && std::is_permutation(a.begin(), a.end(), b.begin())) {
-    throw ConfigError(fmt::format("compare: the columns of {} ({}) are those of {} in another order; bring them into one order", options.samples, fmt::join(b, ", "), options.reference));
+    throw ConfigError(fmt::format(
+        "compare: the columns of {} ({}) are those of {} in another order; bring them into one order",
+        options.samples, fmt::join(b, ", "), options.reference));
   }
 }
 
-void run_c2st(const SampleTable& reference, const SampleTable& samples, const CompareOptions& options, const RunContext& run, Record& record) {
+void run_c2st(const SampleTable& reference, const SampleTable& samples, const CompareOptions& options,
+              const RunContext& run, Record& record) {
   const Stopwatch watch;
-  const C2stOptions settings = {.z_score = options.z_score != "off", .seed = static_cast<std::uint32_t>(run.seed)};
+  const C2stOptions settings = {.z_score = options.z_score != "off",
+                                .seed = static_cast<std::uint32_t>(run.seed)};
   run.log.info("training the classifiers of the two-sample test");
   const C2stSummary summary = c2st(reference.values, samples.values, settings, run.pool, run.log);
   record.set("c2st", summary.accuracy);
@@ -63,10 +72,12 @@ void run_c2st(const SampleTable& reference, const SampleTable& samples, const Co
   record.set("c2st_converged", summary.all_converged());
   record.set("c2st_z_score", settings.z_score);
   record.set("c2st_seconds", watch.seconds());
-  if (!summary.all_converged()) run.log.warning("not every fold of the two-sample test converged; c2st belongs to the last weights");
+  if (!summary.all_converged())
+    run.log.warning("not every fold of the two-sample test converged; c2st belongs to the last weights");
 }
 
-void run_mmd(const SampleTable& reference, const SampleTable& samples, const CompareOptions& options, const RunContext& run, Record& record) {
+void run_mmd(const SampleTable& reference, const SampleTable& samples, const CompareOptions& options,
+             const RunContext& run, Record& record) {
   const Stopwatch watch;
   const MmdOptions settings = {.z_score = options.z_score == "on"};
   run.log.info("computing the maximum mean discrepancy");
@@ -81,7 +92,8 @@ void run_mmd(const SampleTable& reference, const SampleTable& samples, const Com
 
 CompareResult compare(const CompareOptions& options, const RunContext& run) {
   check_metrics(options);
-  if (run.seed > 0xffffffffULL) throw UsageError(fmt::format("--seed: seed = {} must be below 4294967296 for the classifier", run.seed));
+  if (run.seed > 0xffffffffULL)
+    throw UsageError(fmt::format("--seed: seed = {} must be below 4294967296 for the classifier", run.seed));
   const Stopwatch watch;
   const SampleTable reference = read_set(options.reference, options.max_rows);
   const SampleTable samples = read_set(options.samples, options.max_rows);

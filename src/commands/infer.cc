@@ -14,7 +14,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array kInferFiles = {files::kEstimator, files::kCheckpoint, files::kDrawsNpz, files::kDrawsCsv, files::kRecord, files::kConfig};
+constexpr std::array kInferFiles = {files::kEstimator, files::kCheckpoint, files::kDrawsNpz,
+                                    files::kDrawsCsv,  files::kRecord,     files::kConfig};
 constexpr std::array kTrainFiles = {files::kEstimator, files::kCheckpoint, files::kRecord, files::kConfig};
 constexpr double kTrainingShare = 0.9;  // of a time limit, when sampling is to follow
 
@@ -27,15 +28,21 @@ fs::path folder_of(const Problem& problem, const OutputOptions& output) {
 /// The stages that infer and train share, and what they hand on.
 class Run {
  public:
-  Run(std::string_view command, const Problem& problem, const OutputOptions& output, const RunContext& context, std::span<const std::string_view> owned)
-      : problem_(problem), output_(output), context_(context), prior_(problem_prior(problem)), folder_(folder_of(problem, output), owned, output) {
+  Run(std::string_view command, const Problem& problem, const OutputOptions& output,
+      const RunContext& context, std::span<const std::string_view> owned)
+      : problem_(problem),
+        output_(output),
+        context_(context),
+        prior_(problem_prior(problem)),
+        folder_(folder_of(problem, output), owned, output) {
     result_.folder = folder_.path();
     result_.record = started_record(command, output, context);
   }
 
   /// Loads everything and checks that it fits together, before anything of an earlier run is touched.
   void load(const Observation* observation) {
-    if (output_.resume && !fs::exists(folder_.file(files::kCheckpoint))) context_.log.info("no checkpoint of an earlier run in " + folder_.path().string() + ": starting anew");
+    if (output_.resume && !fs::exists(folder_.file(files::kCheckpoint)))
+      context_.log.info("no checkpoint of an earlier run in " + folder_.path().string() + ": starting anew");
     simulations_ = load_simulations(problem_, prior_, context_);
     if (observation) {
       check_observation(*observation, simulations_);
@@ -48,12 +55,15 @@ class Run {
     write_file(folder_.file(files::kConfig), problem_text(problem_, folder_.path()));
   }
 
-  /// Trains and writes the estimator. False when there is none to go on with; status and message then say why.
+  /// Trains and writes the estimator. False when there is none to go on with; status and message then say
+  /// why.
   bool train_estimator(double time_share) {
     RunContext part = context_;
     part.time_limit = time_share * seconds_left();
-    context_.log.info(fmt::format("training on {} simulations, {} parameters, {} data", simulations_.set.num_rows(), prior_.dim(), simulations_.set.dim_x()));
-    TrainingResult trained = train(prior_, simulations_.set, problem_.network, problem_.training, part, checkpoint());
+    context_.log.info(fmt::format("training on {} simulations, {} parameters, {} data",
+                                  simulations_.set.num_rows(), prior_.dim(), simulations_.set.dim_x()));
+    TrainingResult trained =
+        train(prior_, simulations_.set, problem_.network, problem_.training, part, checkpoint());
     context_.log.info("training: " + trained.summary.message);
     add_training(result_.record, trained.summary, trained.estimator ? &*trained.estimator : nullptr);
     result_.message = trained.summary.message;
@@ -72,7 +82,8 @@ class Run {
   }
 
   void sample_and_check(const Observation& observation) {
-    const std::vector<std::uint32_t> rows = validation_rows(simulations_.set.num_rows(), problem_.training.validation_fraction, context_.seed);
+    const std::vector<std::uint32_t> rows =
+        validation_rows(simulations_.set.num_rows(), problem_.training.validation_fraction, context_.seed);
     Matrix<double> theta(rows.size(), prior_.dim());
     Matrix<double> x(rows.size(), simulations_.set.dim_x());
     for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -82,7 +93,9 @@ class Run {
     RunContext part = context_;
     part.time_limit = seconds_left();
     const CommandStatus trained = result_.status;
-    const SamplingStage stage{*estimator_, estimator_hash_, observation.x_o, problem_.sampling, problem_.check, theta, x, folder_, output_.resume};
+    const SamplingStage stage{
+        *estimator_, estimator_hash_, observation.x_o, problem_.sampling, problem_.check, theta,
+        x,           folder_,         output_.resume};
     stage.run(part, result_);
     if (result_.status == CommandStatus::done) result_.status = trained;
   }
@@ -96,16 +109,21 @@ class Run {
   }
 
  private:
-  CheckpointOptions checkpoint() const { return {.path = folder_.file(files::kCheckpoint), .resume = output_.resume}; }
+  CheckpointOptions checkpoint() const {
+    return {.path = folder_.file(files::kCheckpoint), .resume = output_.resume};
+  }
 
-  /// Everything that train() refuses is refused here, while the files of an earlier run are untouched: a training that is
-  /// told to stop before its first step checks its arguments and the checkpoint, and does nothing else.
+  /// Everything that train() refuses is refused here, while the files of an earlier run are untouched: a
+  /// training that is told to stop before its first step checks its arguments and the checkpoint, and does
+  /// nothing else.
   void check_training() const {
     StopRequest at_once;
     at_once.request(1);
     const bool goes_on = output_.resume && fs::exists(folder_.file(files::kCheckpoint));
-    const RunContext silent = {.pool = context_.pool, .seed = context_.seed, .isa = context_.isa, .stop = &at_once};
-    train(prior_, simulations_.set, problem_.network, problem_.training, silent, goes_on ? checkpoint() : CheckpointOptions{});
+    const RunContext silent = {
+        .pool = context_.pool, .seed = context_.seed, .isa = context_.isa, .stop = &at_once};
+    train(prior_, simulations_.set, problem_.network, problem_.training, silent,
+          goes_on ? checkpoint() : CheckpointOptions{});
   }
 
   double seconds_left() const { return std::max(0.0, context_.time_limit - watch_.seconds()); }

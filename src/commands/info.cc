@@ -29,12 +29,15 @@ std::string value_text(const RecordValue& value) {
   if (const auto* whole = std::get_if<std::int64_t>(&value)) return std::to_string(*whole);
   if (const double* real = std::get_if<double>(&value)) return fmt::format("{:.6g}", *real);
   if (const auto* text = std::get_if<std::string>(&value)) return *text;
-  if (const auto* texts = std::get_if<std::vector<std::string>>(&value)) return fmt::format("{}", fmt::join(*texts, ", "));
+  if (const auto* texts = std::get_if<std::vector<std::string>>(&value))
+    return fmt::format("{}", fmt::join(*texts, ", "));
   if (const auto* reals = std::get_if<std::vector<double>>(&value)) {
-    return reals->size() > 8 ? fmt::format("({} numbers)", reals->size()) : fmt::format("{:.6g}", fmt::join(*reals, ", "));
+    return reals->size() > 8 ? fmt::format("({} numbers)", reals->size())
+                             : fmt::format("{:.6g}", fmt::join(*reals, ", "));
   }
   const auto& wholes = std::get<std::vector<std::int64_t>>(value);
-  return wholes.size() > 8 ? fmt::format("({} numbers)", wholes.size()) : fmt::format("{}", fmt::join(wholes, ", "));
+  return wholes.size() > 8 ? fmt::format("({} numbers)", wholes.size())
+                           : fmt::format("{}", fmt::join(wholes, ", "));
 }
 
 /// Adds an entry to the record and a line for people.
@@ -56,7 +59,8 @@ void list_estimator(const fs::path& path, Listing& list) {
   for (const auto& [name, value] : estimator.settings.entries()) list.add(name, value);
   list.add("num_epochs", static_cast<std::int64_t>(estimator.history.size()));
   list.add("best_epoch", static_cast<std::int64_t>(estimator.best_epoch));
-  if (estimator.best_epoch < 1 || static_cast<std::size_t>(estimator.best_epoch) > estimator.history.size()) return;
+  if (estimator.best_epoch < 1 || static_cast<std::size_t>(estimator.best_epoch) > estimator.history.size())
+    return;
   const EpochRecord& best = estimator.history[static_cast<std::size_t>(estimator.best_epoch) - 1];
   list.add("best_training_loss", best.training_loss);
   list.add("best_validation_loss", best.validation_loss);
@@ -71,7 +75,8 @@ void list_safetensors(const fs::path& path, Listing& list) {
   const bool is_checkpoint = format != file.metadata.end() && format->second == "nrec-checkpoint";
   list.add("kind", std::string(is_checkpoint ? "checkpoint of a training run" : "safetensors"));
   if (is_checkpoint) {
-    if (const NamedTensor* history = file.find("history"); history && !history->shape.empty()) list.add("num_epochs", static_cast<std::int64_t>(history->shape[0]));
+    if (const NamedTensor* history = file.find("history"); history && !history->shape.empty())
+      list.add("num_epochs", static_cast<std::int64_t>(history->shape[0]));
     return;
   }
   for (const NamedTensor& tensor : file.tensors) list.add(tensor.name, shape_text(tensor.shape));
@@ -80,9 +85,11 @@ void list_safetensors(const fs::path& path, Listing& list) {
 void list_arrays(const NamedArrays& arrays, const char* kind, Listing& list) {
   list.add("kind", std::string(kind));
   for (const auto& [name, array] : arrays) {
-    const auto finite = std::count_if(array.values.begin(), array.values.end(), [](double value) { return std::isfinite(value); });
+    const auto finite = std::count_if(array.values.begin(), array.values.end(),
+                                      [](double value) { return std::isfinite(value); });
     const auto bad = static_cast<std::int64_t>(array.values.size()) - finite;
-    list.add(name.empty() ? "array" : name, fmt::format("{} of {}{}", shape_text(array.shape), array.dtype, bad ? fmt::format(", {} not finite", bad) : ""));
+    list.add(name.empty() ? "array" : name, fmt::format("{} of {}{}", shape_text(array.shape), array.dtype,
+                                                        bad ? fmt::format(", {} not finite", bad) : ""));
   }
 }
 
@@ -100,7 +107,8 @@ void list_record(const fs::path& path, Listing& list) {
   for (const auto& [name, value] : record.entries()) list.add(name == "kind" ? "record.kind" : name, value);
 }
 
-/// First bytes of a file; "" when it is shorter. A file that cannot be read is left to the reader's own message.
+/// First bytes of a file; "" when it is shorter. A file that cannot be read is left to the reader's own
+/// message.
 std::string first_bytes(const fs::path& path) {
   std::FILE* file = std::fopen(path.c_str(), "rb");
   if (!file) return {};
@@ -138,7 +146,8 @@ InfoResult info(const fs::path& path) {
 InfoResult cpu_info() {
   Listing list;
   list.add("chosen", resolve_isa("auto"));
-  for (const IsaStatus& isa : isa_list()) list.add(isa.name, std::string(isa.available ? "available" : "not available: " + isa.reason));
+  for (const IsaStatus& isa : isa_list())
+    list.add(isa.name, std::string(isa.available ? "available" : "not available: " + isa.reason));
   return std::move(list.result);
 }
 

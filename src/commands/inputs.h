@@ -26,7 +26,8 @@ struct Observation {
 };
 
 /// Reads one observation.
-/// Errors   ConfigError: no file given; ShapeError: several rows and no row asked for, no such row; DomainError: not finite
+/// Errors   ConfigError: no file given; ShapeError: several rows and no row asked for, no such row;
+/// DomainError: not finite
 Observation read_observation(const ObservationOptions& options);
 
 /// Checks an observation against simulations before they are used.

@@ -20,7 +20,8 @@ std::optional<double> as_number(const TomlValue& value) {
   return std::nullopt;
 }
 
-/// A number, a list of numbers, or a list of such lists of one length, flattened row by row; nullopt for anything else.
+/// A number, a list of numbers, or a list of such lists of one length, flattened row by row; nullopt for
+/// anything else.
 std::optional<std::vector<double>> as_numbers(const TomlValue& value) {
   if (const auto number = as_number(value)) return std::vector<double>{*number};
   const auto* list = std::get_if<TomlArray>(&value.value);
@@ -30,8 +31,9 @@ std::optional<std::vector<double>> as_numbers(const TomlValue& value) {
   for (const TomlValue& item : *list) {
     const bool is_row = std::holds_alternative<TomlArray>(item.value);
     const auto row = as_numbers(item);
-    if (!row || (is_row && std::any_of(std::get<TomlArray>(item.value).begin(), std::get<TomlArray>(item.value).end(),
-                                       [](const TomlValue& inner) { return !as_number(inner); }))) {
+    if (!row ||
+        (is_row && std::any_of(std::get<TomlArray>(item.value).begin(), std::get<TomlArray>(item.value).end(),
+                               [](const TomlValue& inner) { return !as_number(inner); }))) {
       return std::nullopt;
     }
     const std::size_t length = is_row ? row->size() : 0;
@@ -71,34 +73,47 @@ PriorTerm read_term(const std::string& key, const TomlTable& table) {
       (name == "prior" ? term.family : term.transform) = *text;
     } else if (name == "names") {
       auto names = as_texts(value);
-      if (!names) throw ConfigError(fmt::format("names = {} must be a list of texts, [\"a\", \"b\"]", shown_value(value)));
+      if (!names)
+        throw ConfigError(
+            fmt::format("names = {} must be a list of texts, [\"a\", \"b\"]", shown_value(value)));
       term.names = std::move(*names);
     } else {
       auto numbers = as_numbers(value);
-      if (!numbers) throw ConfigError(fmt::format("{} = {} must be a number, a list of numbers, or a list of rows of one length", name, shown_value(value)));
+      if (!numbers)
+        throw ConfigError(
+            fmt::format("{} = {} must be a number, a list of numbers, or a list of rows of one length", name,
+                        shown_value(value)));
       term.parameters.emplace_back(name, std::move(*numbers));
     }
   }
-  if (term.family.empty()) throw ConfigError(fmt::format("prior is missing; give one of {}", fmt::join(family_names(), " | ")));
-  if (term.transform != "auto" && term.transform != "identity") throw ConfigError(fmt::format("transform = \"{}\" must be one of auto | identity", term.transform));
+  if (term.family.empty())
+    throw ConfigError(fmt::format("prior is missing; give one of {}", fmt::join(family_names(), " | ")));
+  if (term.transform != "auto" && term.transform != "identity")
+    throw ConfigError(fmt::format("transform = \"{}\" must be one of auto | identity", term.transform));
   return term;
 }
 
-void read_samples_prior(const TomlTable& table, const std::string& file, ParameterOptions& options, std::vector<std::string>& errors) {
+void read_samples_prior(const TomlTable& table, const std::string& file, ParameterOptions& options,
+                        std::vector<std::string>& errors) {
   for (const auto& [name, value] : table) {
     const std::string where = fmt::format("{}:{}: [parameters]: ", file, value.line);
     if (name == kSamplesKey) {
       options.from_samples = std::get<std::string>(value.value);
-      if (options.from_samples.empty()) errors.push_back(where + "from_samples = \"\" must name a file of thetas");
+      if (options.from_samples.empty())
+        errors.push_back(where + "from_samples = \"\" must name a file of thetas");
     } else if (name == "names") {
       auto names = as_texts(value);
       if (names) {
         options.names = std::move(*names);
       } else {
-        errors.push_back(where + "names = " + shown_value(value) + " must be a list of texts, [\"a\", \"b\"]");
+        errors.push_back(where + "names = " + shown_value(value) +
+                         " must be a list of texts, [\"a\", \"b\"]");
       }
     } else {
-      errors.push_back(where + fmt::format("\"{}\" cannot stand beside from_samples, which gives all parameters; only names can", name));
+      errors.push_back(
+          where +
+          fmt::format("\"{}\" cannot stand beside from_samples, which gives all parameters; only names can",
+                      name));
     }
   }
 }
@@ -113,15 +128,20 @@ std::string shown_value(const TomlValue& value) {
   return fmt::format("(a {})", value.kind());
 }
 
-void read_parameters(const TomlValue& section, const std::string& file, ParameterOptions& options, std::vector<std::string>& errors) {
+void read_parameters(const TomlValue& section, const std::string& file, ParameterOptions& options,
+                     std::vector<std::string>& errors) {
   const auto& table = std::get<TomlTable>(section.value);
   const TomlValue* samples = section.find(kSamplesKey);
-  if (samples && std::holds_alternative<std::string>(samples->value)) return read_samples_prior(table, file, options, errors);
+  if (samples && std::holds_alternative<std::string>(samples->value))
+    return read_samples_prior(table, file, options, errors);
   for (const auto& [key, value] : table) {
     const std::string where = fmt::format("{}:{}: [parameters] {}: ", file, value.line, key);
     const auto* entry = std::get_if<TomlTable>(&value.value);
     if (!entry) {
-      errors.push_back(where + fmt::format("{} = {} must be a prior, such as {} = {{ prior = \"uniform\", low = 0, high = 1 }}", key, shown_value(value), key));
+      errors.push_back(
+          where +
+          fmt::format("{} = {} must be a prior, such as {} = {{ prior = \"uniform\", low = 0, high = 1 }}",
+                      key, shown_value(value), key));
       continue;
     }
     try {
@@ -132,7 +152,9 @@ void read_parameters(const TomlValue& section, const std::string& file, Paramete
       errors.push_back(where + error.what());
     }
   }
-  if (table.empty()) errors.push_back(fmt::format("{}:{}: [parameters] is empty; list every parameter with its prior", file, section.line));
+  if (table.empty())
+    errors.push_back(
+        fmt::format("{}:{}: [parameters] is empty; list every parameter with its prior", file, section.line));
 }
 
 namespace {
@@ -158,7 +180,9 @@ std::string numbers_list(const std::vector<double>& values, std::size_t dim, boo
 }
 
 bool is_bare_key(const std::string& key) {
-  return !key.empty() && std::all_of(key.begin(), key.end(), [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-'; });
+  return !key.empty() && std::all_of(key.begin(), key.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
+  });
 }
 
 }  // namespace
@@ -177,7 +201,8 @@ std::string parameters_text(const ParameterOptions& options, const std::string& 
     text += (is_bare_key(key) ? key : toml_text(key)) + " = { ";
     if (joint) text += "names = " + names_list(term.names) + ", ";
     text += "prior = " + toml_text(term.family);
-    for (const auto& [keyword, values] : term.parameters) text += fmt::format(", {} = {}", keyword, numbers_list(values, term.names.size(), joint));
+    for (const auto& [keyword, values] : term.parameters)
+      text += fmt::format(", {} = {}", keyword, numbers_list(values, term.names.size(), joint));
     if (term.transform != "auto") text += ", transform = " + toml_text(term.transform);
     text += " }\n";
   }

@@ -9,8 +9,10 @@
 
 namespace nrec {
 
-/// Reads [parameters] into `options`; every broken rule becomes one text in `errors`, starting with "file:line: ".
-void read_parameters(const TomlValue& section, const std::string& file, ParameterOptions& options, std::vector<std::string>& errors);
+/// Reads [parameters] into `options`; every broken rule becomes one text in `errors`, starting with
+/// "file:line: ".
+void read_parameters(const TomlValue& section, const std::string& file, ParameterOptions& options,
+                     std::vector<std::string>& errors);
 
 /// The lines of [parameters] for problem_text(); `samples_file` replaces options.from_samples.
 std::string parameters_text(const ParameterOptions& options, const std::string& samples_file);

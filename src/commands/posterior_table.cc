@@ -10,7 +10,8 @@ namespace nrec {
 
 namespace {
 
-/// Numbers of one row with the decimals that show the sd to three digits; powers of ten where that gets unwieldy.
+/// Numbers of one row with the decimals that show the sd to three digits; powers of ten where that gets
+/// unwieldy.
 std::string number_cell(double value, double sd) {
   if (!std::isfinite(value)) return fmt::format("{}", value);
   const double size = std::isfinite(sd) && sd > 0 ? sd : std::fabs(value);
@@ -21,7 +22,8 @@ std::string number_cell(double value, double sd) {
 
 /// Letters on the screen: bytes that do not continue a UTF-8 sequence.
 std::size_t width_of(const std::string& text) {
-  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
+  return static_cast<std::size_t>(std::count_if(
+      text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
 }
 
 }  // namespace
@@ -29,8 +31,9 @@ std::size_t width_of(const std::string& text) {
 std::string posterior_table(std::span<const MarginalSummary> marginals) {
   std::vector<std::vector<std::string>> rows = {{"", "mean", "sd", "5%", "50%", "95%", "ESS"}};
   for (const MarginalSummary& m : marginals) {
-    rows.push_back({m.name, number_cell(m.mean, m.sd), number_cell(m.sd, m.sd), number_cell(m.quantile05, m.sd), number_cell(m.quantile50, m.sd), number_cell(m.quantile95, m.sd),
-                    fmt::format("{:.0f}", m.ess)});
+    rows.push_back({m.name, number_cell(m.mean, m.sd), number_cell(m.sd, m.sd),
+                    number_cell(m.quantile05, m.sd), number_cell(m.quantile50, m.sd),
+                    number_cell(m.quantile95, m.sd), fmt::format("{:.0f}", m.ess)});
   }
   std::vector<std::size_t> widths(rows[0].size());
   for (const auto& row : rows) {

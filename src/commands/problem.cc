@@ -17,7 +17,9 @@ namespace {
 
 namespace fs = std::filesystem;
 constexpr std::size_t kShownErrors = 10;
-constexpr const char* kExternal = "external simulators come with nrec simulate, not in this version; write theta and x into a file and name it under files";
+constexpr const char* kExternal =
+    "external simulators come with nrec simulate, not in this version; write theta and x into a file and "
+    "name it under files";
 
 std::string joined(const std::vector<std::string>& errors) {
   std::string text;
@@ -54,20 +56,24 @@ OptionValue option_value(const TomlValue& value, std::string_view name) {
 /// Reads one problem file into a Problem, collecting what is wrong.
 class ProblemReader {
  public:
-  ProblemReader(const fs::path& path, Problem& problem, const OptionTable& table) : file_(path.string()), problem_(problem), table_(table) {}
+  ProblemReader(const fs::path& path, Problem& problem, const OptionTable& table)
+      : file_(path.string()), problem_(problem), table_(table) {}
 
   void read(const TomlValue& root) {
     const std::vector<std::string> known = section_names(table_);
     for (const auto& [name, value] : std::get<TomlTable>(root.value)) {
       const std::string where = fmt::format("{}:{}: ", file_, value.line);
       if (!std::holds_alternative<TomlTable>(value.value)) {
-        errors_.push_back(where + fmt::format("\"{}\" stands outside a section; every key belongs under one of [{}]", name, fmt::join(known, "], [")));
+        errors_.push_back(where +
+                          fmt::format("\"{}\" stands outside a section; every key belongs under one of [{}]",
+                                      name, fmt::join(known, "], [")));
       } else if (name == "parameters") {
         read_parameters(value, file_, problem_.parameters, errors_);
       } else if (std::find(known.begin(), known.end(), name) == known.end() || name.empty()) {
         const std::string nearest = nearest_word(name, known);
         errors_.push_back(where + fmt::format("unknown section [{}]; ", name) +
-                          (nearest.empty() ? fmt::format("the sections are [{}]", fmt::join(known, "], [")) : fmt::format("did you mean [{}]?", nearest)));
+                          (nearest.empty() ? fmt::format("the sections are [{}]", fmt::join(known, "], ["))
+                                           : fmt::format("did you mean [{}]?", nearest)));
       } else {
         read_section(name, std::get<TomlTable>(value.value));
       }
@@ -89,7 +95,8 @@ class ProblemReader {
         const std::string text = error.what();
         errors_.push_back(text.starts_with(where) ? text : where + ": " + text);
       }
-      if (section == "simulations" && key == "num_simulations") problem_.simulations.num_simulations_given = true;
+      if (section == "simulations" && key == "num_simulations")
+        problem_.simulations.num_simulations_given = true;
     }
   }
 
@@ -106,7 +113,8 @@ void start_from(const fs::path& folder, Problem& problem) {
   };
   for (std::string& name : problem.simulations.files) put(name);
   put(problem.observation.file);
-  if (!problem.parameters.from_samples.empty()) problem.parameters.from_samples = folder / problem.parameters.from_samples;
+  if (!problem.parameters.from_samples.empty())
+    problem.parameters.from_samples = folder / problem.parameters.from_samples;
 }
 
 }  // namespace
@@ -139,7 +147,8 @@ Problem read_problem(const fs::path& path, std::span<const OptionOverride> overr
   for (const OptionOverride& flag : overrides) {
     try {
       apply(flag, table);
-      if (flag.section == "simulations" && flag.name == "num_simulations") problem.simulations.num_simulations_given = true;
+      if (flag.section == "simulations" && flag.name == "num_simulations")
+        problem.simulations.num_simulations_given = true;
     } catch (const UsageError& error) {
       flag_errors.emplace_back(error.what());
     }
@@ -155,15 +164,29 @@ void validate(const Problem& problem) {
   const bool has_task = !problem.simulations.task.empty();
   const bool has_parameters = !problem.parameters.terms.empty() || !problem.parameters.from_samples.empty();
   std::vector<std::string> errors;
-  if (!has_files && !has_task) errors.push_back(where + ": [simulations] needs a source; give files = [\"sims.npz\"] (with theta and x) or task = \"" + task_names().front() + "\"");
-  if (has_files && has_task) errors.push_back(where + ": [simulations] has two sources, files and task = \"" + problem.simulations.task + "\"; keep one");
-  if (has_task && has_parameters) errors.push_back(where + ": [parameters] is given, but task = \"" + problem.simulations.task + "\" brings its own; remove one of them");
-  if (has_files && !has_parameters) errors.push_back(where + ": [parameters] is missing; list the columns of theta in order, each with the prior that the simulations were drawn from");
+  if (!has_files && !has_task)
+    errors.push_back(
+        where +
+        ": [simulations] needs a source; give files = [\"sims.npz\"] (with theta and x) or task = \"" +
+        task_names().front() + "\"");
+  if (has_files && has_task)
+    errors.push_back(where + ": [simulations] has two sources, files and task = \"" +
+                     problem.simulations.task + "\"; keep one");
+  if (has_task && has_parameters)
+    errors.push_back(where + ": [parameters] is given, but task = \"" + problem.simulations.task +
+                     "\" brings its own; remove one of them");
+  if (has_files && !has_parameters)
+    errors.push_back(where +
+                     ": [parameters] is missing; list the columns of theta in order, each with the prior "
+                     "that the simulations were drawn from");
   if (problem.simulations.component_per_call && problem.simulations.task != "gaussian_mixture") {
-    errors.push_back(where + ": [simulations] component_per_call is for task = \"gaussian_mixture\" only; remove it");
+    errors.push_back(where +
+                     ": [simulations] component_per_call is for task = \"gaussian_mixture\" only; remove it");
   }
   if (!errors.empty()) throw ConfigError(joined(errors));
-  if (problem.check.level == "full") throw UnsupportedError(where + ": [check] level = \"full\" comes with nrec check, not in this version; use \"quick\"");
+  if (problem.check.level == "full")
+    throw UnsupportedError(
+        where + ": [check] level = \"full\" comes with nrec check, not in this version; use \"quick\"");
 }
 
 Prior problem_prior(const Problem& problem) {
@@ -179,7 +202,9 @@ Prior problem_prior(const Problem& problem) {
   const std::vector<std::string> wanted = {"theta", "samples"};
   SampleTable table = read_samples(parameters.from_samples, wanted);
   std::vector<std::string> names = parameters.names.empty() ? table.names : parameters.names;
-  for (std::size_t d = names.size(); parameters.names.empty() && table.names.empty() && d < table.values.cols(); ++d) names.push_back(fmt::format("theta_{}", d + 1));
+  for (std::size_t d = names.size();
+       parameters.names.empty() && table.names.empty() && d < table.values.cols(); ++d)
+    names.push_back(fmt::format("theta_{}", d + 1));
   return Prior::from_samples(std::move(names), std::move(table.values));
 }
 
@@ -200,7 +225,8 @@ std::string problem_text(const Problem& problem, const fs::path& folder) {
   describe(table, shown);
   std::string text;
   const bool has_task = !shown.simulations.task.empty();
-  if (!has_task) text += parameters_text(shown.parameters, seen_from(folder, shown.parameters.from_samples.string()));
+  if (!has_task)
+    text += parameters_text(shown.parameters, seen_from(folder, shown.parameters.from_samples.string()));
   std::string section;
   for (const OptionEntry& entry : table.entries()) {
     const OptionValue value = entry.current();
@@ -208,7 +234,8 @@ std::string problem_text(const Problem& problem, const fs::path& folder) {
     const auto* list = std::get_if<std::vector<std::string>>(&value);
     if ((word && word->empty()) || (list && list->empty())) continue;
     if (entry.name == "num_simulations" && !has_task && !shown.simulations.num_simulations_given) continue;
-    if (entry.section != section) text += fmt::format("{}[{}]\n", text.empty() ? "" : "\n", section = entry.section);
+    if (entry.section != section)
+      text += fmt::format("{}[{}]\n", text.empty() ? "" : "\n", section = entry.section);
     std::string value_text = word ? toml_text(*word) : option_value_text(value);
     if (list) {
       std::vector<std::string> quoted;

@@ -19,14 +19,20 @@ namespace {
 
 constexpr std::string_view kSampling = "sampling.";
 
-/// `text` with every byte that is not part of valid UTF-8 replaced: file names may hold any bytes, JSON may not.
+/// `text` with every byte that is not part of valid UTF-8 replaced: file names may hold any bytes, JSON may
+/// not.
 std::string utf8_text(std::string_view text) {
   std::string result;
   for (std::size_t i = 0; i < text.size();) {
     const auto lead = static_cast<unsigned char>(text[i]);
-    const std::size_t length = lead < 0x80 ? 1 : lead >= 0xc2 && lead < 0xe0 ? 2 : lead >= 0xe0 && lead < 0xf0 ? 3 : lead >= 0xf0 && lead < 0xf5 ? 4 : 0;
+    const std::size_t length = lead < 0x80                   ? 1
+                               : lead >= 0xc2 && lead < 0xe0 ? 2
+                               : lead >= 0xe0 && lead < 0xf0 ? 3
+                               : lead >= 0xf0 && lead < 0xf5 ? 4
+                                                             : 0;
     bool valid = length > 0 && i + length <= text.size();
-    for (std::size_t k = 1; valid && k < length; ++k) valid = (static_cast<unsigned char>(text[i + k]) & 0xc0) == 0x80;
+    for (std::size_t k = 1; valid && k < length; ++k)
+      valid = (static_cast<unsigned char>(text[i + k]) & 0xc0) == 0x80;
     if (valid && length == 3) {
       const auto second = static_cast<unsigned char>(text[i + 1]);
       valid = !(lead == 0xe0 && second < 0xa0) && !(lead == 0xed && second >= 0xa0);
@@ -174,7 +180,9 @@ void add_check(Record& record, const CheckReport& report) {
   record.merge("check.", report.record);
 }
 
-void write_record(const Record& record, const OutputFolder& folder) { write_file(folder.file(files::kRecord), record_to_json(with_valid_text(record)) + "\n"); }
+void write_record(const Record& record, const OutputFolder& folder) {
+  write_file(folder.file(files::kRecord), record_to_json(with_valid_text(record)) + "\n");
+}
 
 std::optional<Record> earlier_record(const OutputFolder& folder) {
   const std::filesystem::path path = folder.file(files::kRecord);
@@ -201,7 +209,8 @@ void write_draws(const PosteriorDraws& draws, const OutputFolder& folder) {
   write_csv(folder.file(files::kDrawsCsv), draws.names, draws.theta);
 }
 
-std::optional<PosteriorDraws> earlier_draws(const OutputFolder& folder, const std::optional<Record>& record, const std::string& key, const std::vector<std::string>& names) {
+std::optional<PosteriorDraws> earlier_draws(const OutputFolder& folder, const std::optional<Record>& record,
+                                            const std::string& key, const std::vector<std::string>& names) {
   if (!record) return std::nullopt;
   const auto text = [&](const char* name) {
     const RecordValue* value = record->find(name);
@@ -209,8 +218,12 @@ std::optional<PosteriorDraws> earlier_draws(const OutputFolder& folder, const st
     return found ? *found : std::string();
   };
   std::error_code code;
-  if (text("sampling.key") != key || text("sampling.status") != sampling_status_name(SamplingStatus::complete)) return std::nullopt;
-  if (!std::filesystem::exists(folder.file(files::kDrawsNpz), code) || !std::filesystem::exists(folder.file(files::kDrawsCsv), code)) return std::nullopt;
+  if (text("sampling.key") != key ||
+      text("sampling.status") != sampling_status_name(SamplingStatus::complete))
+    return std::nullopt;
+  if (!std::filesystem::exists(folder.file(files::kDrawsNpz), code) ||
+      !std::filesystem::exists(folder.file(files::kDrawsCsv), code))
+    return std::nullopt;
   const std::vector<std::string> wanted = {"theta", "log_ratio"};
   NamedArrays arrays = read_npz(folder.file(files::kDrawsNpz), wanted);
   PosteriorDraws draws;
@@ -229,7 +242,9 @@ std::optional<PosteriorDraws> earlier_draws(const OutputFolder& folder, const st
 void SamplingStage::run(const RunContext& context, CommandResult& result) const {
   const Posterior posterior = Posterior::from_estimator(estimator, x_o, context);
   const std::string_view x_bytes(reinterpret_cast<const char*>(x_o.data()), x_o.size() * sizeof(double));
-  const std::string key = content_hash(fmt::format("{} {} {} {} {} {}", estimator_hash, content_hash(x_bytes), sampling.method, sampling.num_samples, context.seed, resolve_isa(context.isa)));
+  const std::string key =
+      content_hash(fmt::format("{} {} {} {} {} {}", estimator_hash, content_hash(x_bytes), sampling.method,
+                               sampling.num_samples, context.seed, resolve_isa(context.isa)));
   std::optional<PosteriorDraws> draws;
   if (resume) draws = earlier_draws(folder, earlier_record(folder), key, estimator.prior.names());
   if (draws) {
@@ -245,13 +260,20 @@ void SamplingStage::run(const RunContext& context, CommandResult& result) const 
   add_marginals(result.record, result.marginals);
   write_record(result.record, folder);
   if (draws->status != SamplingStatus::complete) {
-    result.status = draws->status == SamplingStatus::stopped ? CommandStatus::stopped : CommandStatus::budget_spent;
+    result.status =
+        draws->status == SamplingStatus::stopped ? CommandStatus::stopped : CommandStatus::budget_spent;
     result.message = draws->message;
   }
   if (draws->status == SamplingStatus::no_support) result.status = CommandStatus::failed;
   if (result.status == CommandStatus::stopped || check.level == "none") return;
   context.log.info("checking");
   result.check = quick_check(estimator, x_o, *draws, held_out_theta, held_out_x, context);
+  if (context.stop_requested()) {  // half a check is none
+    result.check.reset();
+    result.status = CommandStatus::stopped;
+    result.message = "stopped on request while checking; the draws are complete";
+    return;
+  }
   add_check(result.record, *result.check);
 }
 

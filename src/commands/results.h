@@ -31,10 +31,12 @@ std::optional<Record> earlier_record(const OutputFolder& folder);
 /// draws.npz (theta, log_ratio) and draws.csv (one column per parameter). Nothing when there are no draws.
 void write_draws(const PosteriorDraws& draws, const OutputFolder& folder);
 /// The draws of an earlier run if its record says that they are complete and were made from `key`.
-std::optional<PosteriorDraws> earlier_draws(const OutputFolder& folder, const std::optional<Record>& record, const std::string& key, const std::vector<std::string>& names);
+std::optional<PosteriorDraws> earlier_draws(const OutputFolder& folder, const std::optional<Record>& record,
+                                            const std::string& key, const std::vector<std::string>& names);
 
-/// Draws from the posterior, checks them, writes both, and fills status, message, marginals and check of the result.
-/// `held_out` may be empty. `estimator_hash` names the estimator in the key under which draws are taken over.
+/// Draws from the posterior, checks them, writes both, and fills status, message, marginals and check of the
+/// result. `held_out` may be empty. `estimator_hash` names the estimator in the key under which draws are
+/// taken over.
 struct SamplingStage {
   const RatioEstimator& estimator;
   const std::string& estimator_hash;

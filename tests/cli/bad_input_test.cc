@@ -23,9 +23,12 @@ class BadInput : public ToyTest {
 };
 
 TEST_F(BadInput, ShapesThatDoNotFit) {
-  refuse(infer("[parameters]\nmass = { prior = \"uniform\", low = 0, high = 5 }\n" + kSimulations + kObservation), "theta has 2 columns but the prior has 1 parameters");
+  refuse(infer("[parameters]\nmass = { prior = \"uniform\", low = 0, high = 5 }\n" + kSimulations +
+               kObservation),
+         "theta has 2 columns but the prior has 1 parameters");
   Toy toy = toy_simulations(100);
-  write_npz(folder_ / "sims.npz", {{"theta", to_array(toy.theta)}, {"x", to_array(toy.x.view().middle_rows(0, 99))}});
+  write_npz(folder_ / "sims.npz",
+            {{"theta", to_array(toy.theta)}, {"x", to_array(toy.x.view().middle_rows(0, 99))}});
   refuse(infer(whole_), "theta has 100 rows but x has 99");
   write_npz(folder_ / "sims.npz", {{"theta", to_array(toy.theta)}, {"y", to_array(toy.x)}});
   refuse(infer(whole_), "x");
@@ -54,7 +57,8 @@ TEST_F(BadInput, FailedRowsAreDroppedOnRequestAndCounted) {
   toy.x(9, 0) = kInfinity;
   const Outcome outcome = infer_on(toy, {"--drop-failed"});
   ASSERT_EQ(outcome.code, 0) << outcome.err;
-  expect_in(outcome.err, "warning: 2 of 200 simulations failed and were left out (1 %); the posterior is biased");
+  expect_in(outcome.err,
+            "warning: 2 of 200 simulations failed and were left out (1 %); the posterior is biased");
   const Record record = record_from_json(content("p_run/record.json"), "record");
   EXPECT_EQ(std::get<std::int64_t>(*record.find("simulations.num_dropped")), 2);
   EXPECT_EQ(std::get<std::int64_t>(*record.find("simulations.num_rows")), 198);
@@ -75,7 +79,8 @@ TEST_F(BadInput, AnObservationFarOutsideIsWarnedAbout) {
   write("x_o.csv", "2.0,3.0,50\n");
   const Outcome outcome = infer(whole_);
   EXPECT_EQ(outcome.code, 0) << outcome.err;
-  expect_in(outcome.err, "warning: the observation is outside the range of all simulations in 1 column: x_o[2] = 50");
+  expect_in(outcome.err,
+            "warning: the observation is outside the range of all simulations in 1 column: x_o[2] = 50");
 }
 
 TEST_F(BadInput, ConstantColumnsOfDataAreWarnedAbout) {
@@ -102,7 +107,10 @@ TEST_F(BadInput, ThetaOutsideThePriorIsRefused) {
 }
 
 TEST_F(BadInput, FewSimulationsAreRefusedInWordsOrUsed) {
-  const auto with = [&](std::size_t rows, const char* num_classes) { return infer_on(toy_simulations(rows), {"--training-batch-size", "128", "--num-classes", num_classes, "--overwrite"}); };
+  const auto with = [&](std::size_t rows, const char* num_classes) {
+    return infer_on(toy_simulations(rows),
+                    {"--training-batch-size", "128", "--num-classes", num_classes, "--overwrite"});
+  };
   for (const std::size_t rows : {1, 2}) {
     const Outcome outcome = with(rows, "9");
     EXPECT_EQ(outcome.code, 3) << rows;
@@ -110,7 +118,9 @@ TEST_F(BadInput, FewSimulationsAreRefusedInWordsOrUsed) {
   }
   const Outcome ten = with(10, "9");
   EXPECT_EQ(ten.code, 3);
-  expect_in(ten.err, "num_classes = 9 needs a batch of at least 10 rows but only 9 of the 10 simulations are training rows; simulate more or lower num_classes to at most 8");
+  expect_in(ten.err,
+            "num_classes = 9 needs a batch of at least 10 rows but only 9 of the 10 simulations are training "
+            "rows; simulate more or lower num_classes to at most 8");
   EXPECT_EQ(with(10, "5").code, 0);
   const Outcome sixty = with(60, "9");
   EXPECT_EQ(sixty.code, 0) << sixty.err;
@@ -118,7 +128,9 @@ TEST_F(BadInput, FewSimulationsAreRefusedInWordsOrUsed) {
 }
 
 TEST_F(BadInput, MoreClassesThanTheBatchAreRefused) {
-  refuse(infer(whole_, {"--num-classes", "64"}), "num_classes = 64 needs a batch of at least 65 rows but training_batch_size = 64; raise it or lower num_classes to at most 63");
+  refuse(infer(whole_, {"--num-classes", "64"}),
+         "num_classes = 64 needs a batch of at least 65 rows but training_batch_size = 64; raise it or lower "
+         "num_classes to at most 63");
 }
 
 TEST_F(BadInput, ARefusalLeavesAnEarlierRunAlone) {
@@ -126,7 +138,8 @@ TEST_F(BadInput, ARefusalLeavesAnEarlierRunAlone) {
   const std::string estimator = content("p_run/estimator.safetensors");
   const std::string record = content("p_run/record.json");
   EXPECT_EQ(infer(whole_, {"--overwrite", "--num-classes", "64"}).code, 3);
-  EXPECT_EQ(infer(whole_, {"--resume", "--gamma", "2"}).code, 3) << "the checkpoint belongs to other settings";
+  EXPECT_EQ(infer(whole_, {"--resume", "--gamma", "2"}).code, 3)
+      << "the checkpoint belongs to other settings";
   EXPECT_EQ(content("p_run/estimator.safetensors"), estimator);
   EXPECT_EQ(content("p_run/record.json"), record);
 }

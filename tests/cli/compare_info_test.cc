@@ -17,7 +17,8 @@ class Compare : public ProgramTest {
     ProgramTest::SetUp();
     write_csv(folder_ / "a.csv", names_, normals(1, 0.0));
     write_npy(folder_ / "b.npy", normals(2, 0.0));
-    write_npz(folder_ / "c.npz", {{"theta", to_array(normals(3, 3.0))}, {"log_ratio", to_array(normals(4, 0.0))}});
+    write_npz(folder_ / "c.npz",
+              {{"theta", to_array(normals(3, 3.0))}, {"log_ratio", to_array(normals(4, 0.0))}});
   }
   static Matrix<double> normals(std::uint64_t row, double shift) {
     RandomStream random(11, Stream::check, row);
@@ -50,13 +51,15 @@ TEST_F(Compare, TellsEqualFromDifferent) {
 }
 
 TEST_F(Compare, OptionsAreHeard) {
-  const Record only_mmd = compared({"a.csv", "b.npy", "--metric", "mmd", "--max-rows", "100", "--z-score", "on"});
+  const Record only_mmd =
+      compared({"a.csv", "b.npy", "--metric", "mmd", "--max-rows", "100", "--z-score", "on"});
   EXPECT_EQ(only_mmd.find("c2st"), nullptr);
   EXPECT_EQ(std::get<std::int64_t>(*only_mmd.find("reference_rows")), 100);
   EXPECT_TRUE(std::get<bool>(*only_mmd.find("mmd_z_score")));
   const Record one = compared({"a.csv", "b.npy", "--metric", "c2st", "--seed", "1"});
   const Record two = compared({"a.csv", "b.npy", "--metric", "c2st", "--seed", "2", "--out", "record.json"});
-  EXPECT_NE(std::get<std::vector<double>>(*one.find("c2st_folds")), std::get<std::vector<double>>(*two.find("c2st_folds")));
+  EXPECT_NE(std::get<std::vector<double>>(*one.find("c2st_folds")),
+            std::get<std::vector<double>>(*two.find("c2st_folds")));
   expect_in(content("record.json"), "\"c2st\"");
   const Outcome text = run({"compare", "a.csv", "b.npy", "--metric", "mmd"});
   expect_in(text.out, "mmd2");
@@ -87,7 +90,8 @@ TEST_F(Info, DescribesEveryKindOfFile) {
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     for (const std::string& part : parts) expect_in(outcome.out, part);
   };
-  says("p_run/estimator.safetensors", {"estimator", "mass ~ uniform(low = 0, high = 5)", "hidden_features", "best_epoch"});
+  says("p_run/estimator.safetensors",
+       {"estimator", "mass ~ uniform(low = 0, high = 5)", "hidden_features", "best_epoch"});
   says("p_run/checkpoint.safetensors", {"checkpoint of a training run"});
   says("p_run/draws.npz", {"theta", "(200, 2)", "log_ratio", "(200,)"});
   says("p_run/draws.csv", {"rows", "200", "mass, rate"});

@@ -1,4 +1,5 @@
-// Files as other programs write them: the same numbers give the same estimator, whatever the layout; damaged ones are refused.
+// Files as other programs write them: the same numbers give the same estimator, whatever the layout; damaged
+// ones are refused.
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -13,12 +14,15 @@ namespace nrec::cli {
 namespace {
 
 /// A .npy file of version 1.0 made by hand, since nrec writes no such layouts.
-std::string npy_file(const std::string& dtype, bool fortran, std::size_t rows, std::size_t cols, const std::string& data) {
-  std::string header = "{'descr': '" + dtype + "', 'fortran_order': " + (fortran ? "True" : "False") + ", 'shape': (" + std::to_string(rows) + ", " + std::to_string(cols) + "), }";
+std::string npy_file(const std::string& dtype, bool fortran, std::size_t rows, std::size_t cols,
+                     const std::string& data) {
+  std::string header = "{'descr': '" + dtype + "', 'fortran_order': " + (fortran ? "True" : "False") +
+                       ", 'shape': (" + std::to_string(rows) + ", " + std::to_string(cols) + "), }";
   header.resize((10 + header.size() + 1 + 63) / 64 * 64 - 10 - 1, ' ');
   header += '\n';
   const auto length = static_cast<std::uint16_t>(header.size());
-  return std::string("\x93NUMPY\x01\x00", 8) + static_cast<char>(length & 0xff) + static_cast<char>(length >> 8) + header + data;
+  return std::string("\x93NUMPY\x01\x00", 8) + static_cast<char>(length & 0xff) +
+         static_cast<char>(length >> 8) + header + data;
 }
 
 std::string bytes_of(double value, bool big_endian) {
@@ -63,7 +67,10 @@ TEST_F(FileFormat, LayoutsAndTypesOfNpyMakeNoDifference) {
     // float16 of a whole number below 2048: sign, exponent + 15, and the leading bits of the magnitude.
     const auto size = static_cast<std::uint32_t>(std::abs(whole));
     const int exponent = std::bit_width(size) - 1;
-    const std::uint32_t half = (whole < 0 ? 0x8000u : 0u) | (size ? (static_cast<std::uint32_t>(exponent + 15) << 10) | ((size << (10 - exponent)) & 0x3ffu) : 0u);
+    const std::uint32_t half =
+        (whole < 0 ? 0x8000u : 0u) |
+        (size ? (static_cast<std::uint32_t>(exponent + 15) << 10) | ((size << (10 - exponent)) & 0x3ffu)
+              : 0u);
     halves += static_cast<char>(half & 0xff);
     halves += static_cast<char>(half >> 8);
   }
@@ -104,21 +111,24 @@ TEST_F(FileFormat, CsvLineEndsAndBlankLinesMakeNoDifference) {
   write("x_o.csv", "a,b,c\r\n2.0,3.0,0.1\r\n\r\n");
   const auto estimator_of = [&](const std::string& csv) {
     write("sims.csv", csv);
-    const Outcome outcome = infer(kParameters + "[simulations]\nfiles = [\"sims.csv\"]\n" + kObservation + kSmall, {"--overwrite"});
+    const Outcome outcome = infer(
+        kParameters + "[simulations]\nfiles = [\"sims.csv\"]\n" + kObservation + kSmall, {"--overwrite"});
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     return content("p_run/estimator.safetensors");
   };
   const std::string expected = estimator_of(text);
   EXPECT_EQ(estimator_of(crlf + "\r\n"), expected);
   write("x_o.csv", "b,a,c\n3.0,2.0,0.1\n");
-  const Outcome permuted = infer(kParameters + "[simulations]\nfiles = [\"sims.csv\"]\n" + kObservation + kSmall, {"--overwrite"});
+  const Outcome permuted =
+      infer(kParameters + "[simulations]\nfiles = [\"sims.csv\"]\n" + kObservation + kSmall, {"--overwrite"});
   EXPECT_EQ(permuted.code, 3);
   expect_in(permuted.err, "are those of the simulations in another order; write them as a, b, c");
 }
 
 TEST_F(FileFormat, ACommaDecimalLocaleChangesNothing) {
   // LOCPATH lets the test bring the locale along where localedef and its sources are installed.
-  const std::string make = "localedef -i de_DE -f UTF-8 '" + (folder_ / "de_DE.UTF-8").string() + "' > /dev/null 2>&1";
+  const std::string make =
+      "localedef -i de_DE -f UTF-8 '" + (folder_ / "de_DE.UTF-8").string() + "' > /dev/null 2>&1";
   if (std::system(make.c_str()) != 0) GTEST_SKIP() << "the locale de_DE.UTF-8 cannot be made here";
   const Environment german = {{"LOCPATH", folder_.string()}, {"LC_ALL", "de_DE.UTF-8"}};
   write("p.toml", whole_);
@@ -132,21 +142,27 @@ TEST_F(FileFormat, SeveralFilesAreOneSetAndNumSimulationsTakesTheFirst) {
   const Toy toy = toy_simulations(400);
   const auto part = [&](const std::string& name, std::size_t first, std::size_t count) {
     Toy some{Matrix<double>(count, 2), Matrix<double>(count, 3)};
-    std::copy_n(toy.theta.values().begin() + static_cast<std::ptrdiff_t>(2 * first), 2 * count, some.theta.values().begin());
-    std::copy_n(toy.x.values().begin() + static_cast<std::ptrdiff_t>(3 * first), 3 * count, some.x.values().begin());
+    std::copy_n(toy.theta.values().begin() + static_cast<std::ptrdiff_t>(2 * first), 2 * count,
+                some.theta.values().begin());
+    std::copy_n(toy.x.values().begin() + static_cast<std::ptrdiff_t>(3 * first), 3 * count,
+                some.x.values().begin());
     write_simulations(some, name);
   };
   part("a.npz", 0, 150);
   part("b.npz", 150, 250);
   const auto loss = [&](const std::string& simulations) {
-    const Outcome outcome = infer(kParameters + simulations + kObservation + kSmall, {"--overwrite", "--json"});
+    const Outcome outcome =
+        infer(kParameters + simulations + kObservation + kSmall, {"--overwrite", "--json"});
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     const std::size_t at = outcome.out.find("\"training.best_validation_loss\"");
     return outcome.out.substr(at, outcome.out.find('\n', at) - at);
   };
   EXPECT_EQ(loss("[simulations]\nfiles = [\"a.npz\", \"b.npz\"]\n"), loss(kSimulations));
-  EXPECT_EQ(loss("[simulations]\nfiles = [\"a.npz\", \"b.npz\"]\nnum_simulations = 150\n"), loss("[simulations]\nfiles = [\"a.npz\"]\n"));
-  const Outcome too_many = infer(kParameters + "[simulations]\nfiles = [\"a.npz\"]\nnum_simulations = 151\n" + kObservation + kSmall, {"--overwrite"});
+  EXPECT_EQ(loss("[simulations]\nfiles = [\"a.npz\", \"b.npz\"]\nnum_simulations = 150\n"),
+            loss("[simulations]\nfiles = [\"a.npz\"]\n"));
+  const Outcome too_many = infer(
+      kParameters + "[simulations]\nfiles = [\"a.npz\"]\nnum_simulations = 151\n" + kObservation + kSmall,
+      {"--overwrite"});
   EXPECT_EQ(too_many.code, 3);
   expect_in(too_many.err, "a.npz: holds 150 simulations, fewer than num_simulations = 151");
 }

@@ -47,7 +47,8 @@ TEST_F(Help, TheDocumentationNamesEveryOptionWithItsDefault) {
   describe(table, problem);
   for (const OptionEntry& entry : table.entries()) {
     const bool has_default = entry.default_text != "\"\"" && entry.default_text != "[]";
-    expect_in(text.str(), "| `" + entry.name + "` | " + (has_default ? "`" + entry.default_text + "`" : std::string("-")) + " |");
+    expect_in(text.str(), "| `" + entry.name + "` | " +
+                              (has_default ? "`" + entry.default_text + "`" : std::string("-")) + " |");
   }
 }
 

@@ -28,7 +28,8 @@ std::string Outcome::last_line() const {
   const std::size_t end = err.find_last_not_of('\n');
   if (end == std::string::npos) return "";
   const std::size_t start = err.rfind('\n', end);
-  return err.substr(start == std::string::npos ? 0 : start + 1, end - (start == std::string::npos ? 0 : start + 1) + 1);
+  return err.substr(start == std::string::npos ? 0 : start + 1,
+                    end - (start == std::string::npos ? 0 : start + 1) + 1);
 }
 
 RunningProgram::RunningProgram(const fs::path& folder, const Words& words, const Environment& environment) {
@@ -70,7 +71,9 @@ void ProgramTest::SetUp() {
 
 void ProgramTest::TearDown() { fs::remove_all(folder_); }
 
-Outcome ProgramTest::run(const Words& words, const Environment& environment) const { return RunningProgram(folder_, words, environment).wait(); }
+Outcome ProgramTest::run(const Words& words, const Environment& environment) const {
+  return RunningProgram(folder_, words, environment).wait();
+}
 
 RunningProgram ProgramTest::start(const Words& words) const { return RunningProgram(folder_, words, {}); }
 
@@ -86,6 +89,8 @@ std::string ProgramTest::content(const std::string& name) const {
 
 bool ProgramTest::exists(const std::string& name) const { return fs::exists(folder_ / name); }
 
-void expect_in(const std::string& text, const std::string& part) { EXPECT_NE(text.find(part), std::string::npos) << "expected: " << part << "\nin: " << text; }
+void expect_in(const std::string& text, const std::string& part) {
+  EXPECT_NE(text.find(part), std::string::npos) << "expected: " << part << "\nin: " << text;
+}
 
 }  // namespace nrec::cli

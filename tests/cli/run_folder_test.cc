@@ -11,7 +11,9 @@ class RunFolder : public ToyTest {};
 TEST_F(RunFolder, ARunWritesItsFilesAndSaysSo) {
   const Outcome outcome = infer(whole_);
   ASSERT_EQ(outcome.code, 0) << outcome.err;
-  for (const char* name : {"estimator.safetensors", "checkpoint.safetensors", "draws.npz", "draws.csv", "record.json", "config.toml"}) EXPECT_TRUE(exists(std::string("p_run/") + name)) << name;
+  for (const char* name : {"estimator.safetensors", "checkpoint.safetensors", "draws.npz", "draws.csv",
+                           "record.json", "config.toml"})
+    EXPECT_TRUE(exists(std::string("p_run/") + name)) << name;
   expect_in(outcome.out, "mean");
   expect_in(outcome.out, "mass");
   expect_in(outcome.out, "verdict: ");
@@ -39,6 +41,15 @@ TEST_F(RunFolder, JsonIsTheRecordAndNothingElse) {
   EXPECT_NE(record.find("check.verdict"), nullptr);
 }
 
+TEST_F(RunFolder, StrictTurnsTheVerdictNotTrustedIntoCodeFour) {
+  write("x_o.csv", "2.0,3.0,50\n");
+  const Outcome strict = infer(whole_, {"--strict"});
+  EXPECT_EQ(strict.code, 4) << strict.err;
+  expect_in(strict.out, "verdict: not trusted");
+  expect_in(strict.last_line(), "the checks failed (--strict); results in p_run");
+  EXPECT_EQ(infer(whole_, {"--overwrite"}).code, 0);
+}
+
 TEST_F(RunFolder, QuietMeansSilentSuccess) {
   const Outcome outcome = infer(whole_, {"--quiet"});
   EXPECT_EQ(outcome.code, 0);
@@ -52,7 +63,9 @@ TEST_F(RunFolder, AnEarlierRunIsOnlyReplacedOnRequestAndOtherFilesStay) {
   const std::string estimator = content("p_run/estimator.safetensors");
   const Outcome refused = infer(whole_, {"--seed", "2"});
   EXPECT_EQ(refused.code, 3);
-  expect_in(refused.err, "p_run: holds estimator.safetensors of an earlier run; go on with it by --resume, replace it by --overwrite, or choose another --out");
+  expect_in(refused.err,
+            "p_run: holds estimator.safetensors of an earlier run; go on with it by --resume, replace it by "
+            "--overwrite, or choose another --out");
   EXPECT_EQ(content("p_run/estimator.safetensors"), estimator);
   ASSERT_EQ(infer(whole_, {"--seed", "2", "--overwrite"}).code, 0);
   EXPECT_NE(content("p_run/estimator.safetensors"), estimator);
@@ -91,7 +104,9 @@ TEST_F(RunFolder, AFolderThatCannotBeWrittenIsRefusedBeforeAnyWork) {
 TEST_F(RunFolder, PathsWithSpacesAndLettersOfAllKindsWork) {
   write_simulations(toy_simulations(200), "Übungs daten/моя 模拟.npz");
   write("Übungs daten/x o.csv", "2.0,3.0,0.1\n");
-  write("Übungs daten/großes Problem.toml", kParameters + "[simulations]\nfiles = [\"моя 模拟.npz\"]\n[observation]\nfile = \"x o.csv\"\n" + kSmall);
+  write("Übungs daten/großes Problem.toml",
+        kParameters + "[simulations]\nfiles = [\"моя 模拟.npz\"]\n[observation]\nfile = \"x o.csv\"\n" +
+            kSmall);
   const Outcome outcome = run({"infer", "Übungs daten/großes Problem.toml", "--out", "résultats finaux"});
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   expect_in(outcome.last_line(), "results in résultats finaux");
@@ -131,8 +146,10 @@ TEST_F(RunFolder, FileNamesOfFlagsStartFromTheCurrentFolder) {
 
 TEST_F(RunFolder, TasksNeedNoFileAtAll) {
   write("x_o.csv", "0.1,-0.2\n");
-  const Outcome outcome = run({"infer", "--task", "two_moons", "--observation", "x_o.csv", "--num-simulations", "300", "--hidden-features", "8", "--num-blocks", "1", "--norm", "none", "--K", "5",
-                               "--max-num-epochs", "3", "--num-samples", "100"});
+  const Outcome outcome =
+      run({"infer", "--task", "two_moons", "--observation", "x_o.csv", "--num-simulations", "300",
+           "--hidden-features", "8", "--num-blocks", "1", "--norm", "none", "--K", "5", "--max-num-epochs",
+           "3", "--num-samples", "100"});
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_TRUE(exists("two_moons_run/draws.csv"));
 }
@@ -142,7 +159,8 @@ TEST_F(RunFolder, TrainAndSampleGiveWhatInferGives) {
   ASSERT_EQ(run({"train", "p.toml", "--out", "model"}).code, 0);
   EXPECT_EQ(content("model/estimator.safetensors"), content("p_run/estimator.safetensors"));
   EXPECT_FALSE(exists("model/draws.npz"));
-  const Outcome outcome = run({"sample", "--model", "model", "--observation", "x_o.csv", "--num-samples", "200"});
+  const Outcome outcome =
+      run({"sample", "--model", "model", "--observation", "x_o.csv", "--num-samples", "200"});
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_EQ(content("x_o_draws/draws.npz"), content("p_run/draws.npz"));
   expect_in(outcome.last_line(), "results in x_o_draws");
@@ -150,7 +168,8 @@ TEST_F(RunFolder, TrainAndSampleGiveWhatInferGives) {
   EXPECT_EQ(run({"sample", "--observation", "x_o.csv"}).code, 2);
   EXPECT_EQ(run({"sample", "--model", "model"}).code, 2);
   EXPECT_EQ(run({"sample", "--model", "x_o.csv", "--observation", "x_o.csv", "--out", "o"}).code, 3);
-  EXPECT_EQ(run({"train", "p.toml", "--num-samples", "9", "--out", "o"}).code, 2) << "train has no flags of sampling";
+  EXPECT_EQ(run({"train", "p.toml", "--num-samples", "9", "--out", "o"}).code, 2)
+      << "train has no flags of sampling";
 }
 
 }  // namespace

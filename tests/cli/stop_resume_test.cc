@@ -11,7 +11,9 @@ namespace nrec::cli {
 namespace {
 
 /// Enough epochs that a signal always comes before the end of the first part.
-const std::string kLong = "[network]\nhidden_features = 16\nnum_blocks = 1\nnorm = \"batch\"\n[training]\nnum_classes = 9\ntraining_batch_size = 64\nstop_after_epochs = 0\n[sampling]\nnum_samples = 200\n";
+const std::string kLong =
+    "[network]\nhidden_features = 16\nnum_blocks = 1\nnorm = \"batch\"\n[training]\nnum_classes = "
+    "9\ntraining_batch_size = 64\nstop_after_epochs = 0\n[sampling]\nnum_samples = 200\n";
 
 class StopResume : public ToyTest {
  protected:
@@ -77,13 +79,15 @@ TEST_F(StopResume, ATimeLimitGivesAPartialResultAndCodeFive) {
   const Outcome outcome = run({"infer", "p.toml", "--max-num-epochs", "10000000", "--time-limit", "1"});
   EXPECT_EQ(outcome.code, 5) << outcome.err;
   expect_in(outcome.last_line(), "nrec infer: budget spent: time limit reached after ");
-  expect_in(outcome.last_line(), "to go on: nrec infer p.toml --max-num-epochs 10000000 --time-limit 1 --resume");
+  expect_in(outcome.last_line(),
+            "to go on: nrec infer p.toml --max-num-epochs 10000000 --time-limit 1 --resume");
   EXPECT_TRUE(exists("p_run/estimator.safetensors"));
   EXPECT_TRUE(exists("p_run/draws.csv"));
 }
 
 TEST_F(StopResume, ASamplingBudgetGivesAPartialResultWithAForecast) {
-  const Outcome outcome = run({"infer", "p.toml", "--max-num-epochs", "5", "--num-samples", "1000000", "--max-evaluations", "100000"});
+  const Outcome outcome = run({"infer", "p.toml", "--max-num-epochs", "5", "--num-samples", "1000000",
+                               "--max-evaluations", "100000"});
   EXPECT_EQ(outcome.code, 5) << outcome.err;
   expect_in(outcome.last_line(), "the budget is spent (max_evaluations = 100000");
   expect_in(outcome.last_line(), "the missing draws would take about");
@@ -100,7 +104,8 @@ TEST_F(StopResume, ResumeWithoutAnEarlierRunStartsAnew) {
 
 TEST_F(StopResume, ACheckpointOfOtherSettingsIsRefused) {
   ASSERT_EQ(run({"infer", "p.toml", "--max-num-epochs", "3"}).code, 0);
-  const Outcome outcome = run({"infer", "p.toml", "--max-num-epochs", "3", "--resume", "--learning-rate", "1e-2"});
+  const Outcome outcome =
+      run({"infer", "p.toml", "--max-num-epochs", "3", "--resume", "--learning-rate", "1e-2"});
   EXPECT_EQ(outcome.code, 3);
   expect_in(outcome.err, "this checkpoint belongs to other simulations, settings, seed or instruction set");
 }

@@ -14,7 +14,9 @@ struct Toy {
 Toy toy_simulations(std::size_t rows);
 
 /// Section by section, so that a test can replace one.
-inline const std::string kParameters = "[parameters]\nmass = { prior = \"uniform\", low = 0, high = 5 }\nrate = { prior = \"uniform\", low = 0, high = 5 }\n";
+inline const std::string kParameters =
+    "[parameters]\nmass = { prior = \"uniform\", low = 0, high = 5 }\nrate = { prior = \"uniform\", low = 0, "
+    "high = 5 }\n";
 inline const std::string kSimulations = "[simulations]\nfiles = [\"sims.npz\"]\n";
 inline const std::string kObservation = "[observation]\nfile = \"x_o.csv\"\n";
 /// A network and a training so small that a run takes a fraction of a second.

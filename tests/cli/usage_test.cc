@@ -42,6 +42,7 @@ TEST_F(Usage, FlagsAreCheckedLikeTheFile) {
   refuse({"--row", "x"}, "--row: row = \"x\" must be an integer");
   refuse({"--gamma", "0", "--K", "0"}, "--num-classes: num_classes = 0 must be an integer");
   refuse({"two.toml"}, "\"two.toml\" is one argument too many");
+  refuse({"--strict", "--check", "none"}, "--strict asks for a verdict");
   refuse({"--overwrite", "--resume"}, "--overwrite and --resume contradict each other");
 }
 
@@ -74,7 +75,9 @@ TEST_F(Usage, AllErrorsOfAFileAreReportedAtOnceWithTheirLines) {
   expect_in(outcome.err, "p.toml:2: [parameters] mass: ");
   expect_in(outcome.err, "p.toml:3: [parameters] rate: ");
   expect_in(outcome.err, "did you mean 'uniform'?");
-  expect_in(outcome.err, "p.toml:4: [parameters] size: size = 3 must be a prior, such as size = { prior = \"uniform\", low = 0, high = 1 }");
+  expect_in(outcome.err,
+            "p.toml:4: [parameters] size: size = 3 must be a prior, such as size = { prior = \"uniform\", "
+            "low = 0, high = 1 }");
   expect_in(outcome.err, "p.toml:5: unknown section [simulatons]; did you mean [simulations]?");
   expect_in(outcome.err, "p.toml:8: [training]: unknown key \"gama\"; did you mean \"gamma\"?");
   expect_in(outcome.err, "p.toml:9: [training]: num_classes = 1.5 must be an integer");
@@ -90,13 +93,16 @@ TEST_F(Usage, TheSourceOfSimulationsMustBeOneAndFitTheParameters) {
   };
   const std::string task = "[simulations]\ntask = \"two_moons\"\n";
   refuse(kParameters + kObservation, "[simulations] needs a source");
-  refuse(kParameters + "[simulations]\nfiles = [\"sims.npz\"]\ntask = \"two_moons\"\n" + kObservation, "[simulations] has two sources");
+  refuse(kParameters + "[simulations]\nfiles = [\"sims.npz\"]\ntask = \"two_moons\"\n" + kObservation,
+         "[simulations] has two sources");
   refuse(kParameters + task + kObservation, "[parameters] is given, but task = \"two_moons\" brings its own");
   refuse(kSimulations + kObservation, "[parameters] is missing");
   refuse(task, "observation: no file is given");
   refuse("[simulations]\ntask = \"two_mons\"\n" + kObservation, "two_moons");
-  refuse(kParameters + "[simulations]\ncommand = \"./simulator {mass}\"\n" + kObservation, "external simulators come with nrec simulate, not in this version");
-  refuse(kParameters + "[simulations]\nlibrary = \"libsimulator.so\"\n" + kObservation, "external simulators come with nrec simulate, not in this version");
+  refuse(kParameters + "[simulations]\ncommand = \"./simulator {mass}\"\n" + kObservation,
+         "external simulators come with nrec simulate, not in this version");
+  refuse(kParameters + "[simulations]\nlibrary = \"libsimulator.so\"\n" + kObservation,
+         "external simulators come with nrec simulate, not in this version");
   refuse(whole_ + "[check]\nlevel = \"full\"\n", "comes with nrec check, not in this version");
   refuse(kParameters + "rate = 1\n", "p.toml:4");
   refuse("[parameters\n", "p.toml:1");
@@ -104,15 +110,21 @@ TEST_F(Usage, TheSourceOfSimulationsMustBeOneAndFitTheParameters) {
 }
 
 TEST_F(Usage, JointPriorsAndPriorsFromSamplesWork) {
-  const std::string joint = "[parameters]\nboth = { names = [\"mass\", \"rate\"], prior = \"multivariate_normal\", mean = [2.5, 2.5], covariance = [[4, 0], [0, 4]] }\n";
+  const std::string joint =
+      "[parameters]\nboth = { names = [\"mass\", \"rate\"], prior = \"multivariate_normal\", mean = [2.5, "
+      "2.5], covariance = [[4, 0], [0, 4]] }\n";
   ASSERT_EQ(infer(joint + kSimulations + kObservation + kSmall, {"--out", "joint"}).code, 0);
   EXPECT_EQ(content("joint/draws.csv").substr(0, 10), "mass,rate\n");
   const std::vector<std::string> names = {"mass", "rate"};
   write_csv(folder_ / "thetas.csv", names, toy_simulations(400).theta);
-  const Outcome outcome = infer("[parameters]\nfrom_samples = \"thetas.csv\"\n" + kSimulations + kObservation + kSmall, {"--out", "samples", "--check", "none"});
+  const Outcome outcome =
+      infer("[parameters]\nfrom_samples = \"thetas.csv\"\n" + kSimulations + kObservation + kSmall,
+            {"--out", "samples", "--check", "none"});
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_EQ(content("samples/draws.csv").substr(0, 10), "mass,rate\n");
-  const Outcome mixed = infer("[parameters]\nfrom_samples = \"thetas.csv\"\nmass = { prior = \"uniform\", low = 0, high = 5 }\n" + kSimulations + kObservation);
+  const Outcome mixed = infer(
+      "[parameters]\nfrom_samples = \"thetas.csv\"\nmass = { prior = \"uniform\", low = 0, high = 5 }\n" +
+      kSimulations + kObservation);
   EXPECT_EQ(mixed.code, 3);
   expect_in(mixed.err, "p.toml:3: [parameters]: \"mass\" cannot stand beside from_samples");
 }

@@ -28,11 +28,11 @@ std::string_view command_status_name(CommandStatus status);
 /// What a command hands back. It has written its files by then.
 struct CommandResult {
   CommandStatus status = CommandStatus::done;
-  std::string message;                      // one sentence: why it ended
-  std::filesystem::path folder;             // where the files are
-  Record record;                            // all that record.json holds
-  std::vector<MarginalSummary> marginals;   // empty where there are no draws
-  std::optional<CheckReport> check;         // empty where nothing was checked
+  std::string message;                     // one sentence: why it ended
+  std::filesystem::path folder;            // where the files are
+  Record record;                           // all that record.json holds
+  std::vector<MarginalSummary> marginals;  // empty where there are no draws
+  std::optional<CheckReport> check;        // empty where nothing was checked
 };
 
 /// Simulations of a built-in simulator failed and the user has not said to drop them.
@@ -43,9 +43,10 @@ class SimulationFailureError : public DomainError {
 
 /// Simulations and an observation -> estimator, posterior draws and a verdict: the whole way in one run.
 ///
-/// Writes estimator.safetensors, draws.npz, draws.csv, record.json, config.toml and checkpoint.safetensors into the output
-/// folder. With `resume` training goes on from the checkpoint, and draws that belong to the same estimator, observation and
-/// options are taken over. Of a time limit training gets at most nine tenths, so that there is a posterior to look at.
+/// Writes estimator.safetensors, draws.npz, draws.csv, record.json, config.toml and checkpoint.safetensors
+/// into the output folder. With `resume` training goes on from the checkpoint, and draws that belong to the
+/// same estimator, observation and options are taken over. Of a time limit training gets at most nine tenths,
+/// so that there is a posterior to look at.
 ///
 /// Errors   those of read_problem's parts, train() and sample(); SimulationFailureError
 CommandResult infer(const Problem& problem, const OutputOptions& output, const RunContext& run);

@@ -8,13 +8,14 @@
 
 namespace nrec {
 
+/// What was found, for programs and for people.
 struct InfoResult {
   Record record;
   std::vector<std::string> lines;  // the same for people
 };
 
-/// What is in a file: an estimator, a checkpoint, a record, or a table or archive of numbers. A folder means its record.json.
-/// Errors   IoError
+/// What is in a file: an estimator, a checkpoint, a record, or a table or archive of numbers. A folder means
+/// its record.json. Errors   IoError
 InfoResult info(const std::filesystem::path& path);
 
 /// Which kernels this machine runs, and why others are not chosen.

@@ -38,14 +38,16 @@ class OutputFolder {
   ///
   /// Errors   ConfigError: it holds one of `owned` and neither overwrite nor resume is given, or both are;
   ///          IoError: it cannot be made or written
-  OutputFolder(const std::filesystem::path& folder, std::span<const std::string_view> owned, const OutputOptions& options);
+  OutputFolder(const std::filesystem::path& folder, std::span<const std::string_view> owned,
+               const OutputOptions& options);
   ~OutputFolder();
   OutputFolder(const OutputFolder&) = delete;
   OutputFolder& operator=(const OutputFolder&) = delete;
 
   const std::filesystem::path& path() const { return folder_; }
   std::filesystem::path file(std::string_view name) const { return folder_ / name; }
-  /// With overwrite: removes the owned files of the earlier run. Called when the inputs of the new one have been accepted.
+  /// With overwrite: removes the owned files of the earlier run. Called when the inputs of the new one have
+  /// been accepted.
   void clear() const;
 
  private:

@@ -14,12 +14,13 @@
 
 namespace nrec {
 
-/// Section [parameters]: the prior, by parameter name. One of `terms` and `from_samples` is filled, or none when a task
-/// brings its own.
+/// Section [parameters]: the prior, by parameter name. One of `terms` and `from_samples` is filled, or none
+/// when a task brings its own.
 struct ParameterOptions {
   std::vector<PriorTerm> terms;
   std::filesystem::path from_samples;  // a file of thetas
-  std::vector<std::string> names;      // of the columns of from_samples; empty: the file's own, or theta_1, theta_2, ...
+  std::vector<std::string>
+      names;  // of the columns of from_samples; empty: the file's own, or theta_1, theta_2, ...
 };
 
 /// Section [simulations]: where theta and x come from. One of `files` and `task` is given.
@@ -46,13 +47,13 @@ struct CheckOptions {
 /// Section [run]: what a RunContext is made from.
 struct RunOptions {
   std::uint64_t seed = 1;
-  int threads = 0;  // 0: one per core
+  int threads = 0;                                              // 0: one per core
   double time_limit = std::numeric_limits<double>::infinity();  // seconds
   std::string isa = "auto";
 };
 
-/// Everything that a problem file says. File names are as the program can open them: read_problem() has put the folder
-/// of the problem file in front of relative ones.
+/// Everything that a problem file says. File names are as the program can open them: read_problem() has put
+/// the folder of the problem file in front of relative ones.
 struct Problem {
   std::filesystem::path file;  // empty when everything came from flags
   ParameterOptions parameters;
@@ -65,7 +66,8 @@ struct Problem {
   RunOptions run;
 };
 
-/// Sections of the problem file other than [parameters], which has the user's own keys. The table is bound to the structs.
+/// Sections of the problem file other than [parameters], which has the user's own keys. The table is bound to
+/// the structs.
 void describe(OptionTable& table, SimulationOptions& options);
 void describe(OptionTable& table, ObservationOptions& options);
 void describe(OptionTable& table, CheckOptions& options);
@@ -83,10 +85,11 @@ struct OptionOverride {
 /// Stores an override. Errors: UsageError.
 void apply(const OptionOverride& flag, const OptionTable& table);
 
-/// Reads a problem file (none if `path` is empty) and puts the overrides on top. Relative file names in the problem file
-/// are relative to it; those of overrides to the current folder.
+/// Reads a problem file (none if `path` is empty) and puts the overrides on top. Relative file names in the
+/// problem file are relative to it; those of overrides to the current folder.
 ///
-/// Errors   ConfigError: every broken rule of the file, one per line with file and line number, at most ten; UsageError:
+/// Errors   ConfigError: every broken rule of the file, one per line with file and line number, at most ten;
+/// UsageError:
 ///          the same for overrides; IoError: unreadable file; UnsupportedError: external simulators
 Problem read_problem(const std::filesystem::path& path, std::span<const OptionOverride> overrides = {});
 
@@ -98,8 +101,8 @@ void validate(const Problem& problem);
 /// Errors   as Prior::from_terms and Prior::from_samples; IoError
 Prior problem_prior(const Problem& problem);
 
-/// The text of a problem file with every effective value, defaults included; relative file names are rewritten to start
-/// from `folder`, where the text is going to be.
+/// The text of a problem file with every effective value, defaults included; relative file names are
+/// rewritten to start from `folder`, where the text is going to be.
 std::string problem_text(const Problem& problem, const std::filesystem::path& folder);
 
 }  // namespace nrec

@@ -6,6 +6,7 @@
 
 namespace nrec {
 
+/// Which estimator and which observation, and how to draw.
 struct SampleCommandOptions {
   std::string model;  // an estimator file, or the folder of a run
   ObservationOptions observation;
@@ -17,6 +18,7 @@ struct SampleCommandOptions {
 ///
 /// The simulations are not at hand, so the check has no held-out rows and cannot vouch for coverage.
 /// Errors   IoError, ShapeError, DomainError, ConfigError: no model, no observation
-CommandResult sample_command(const SampleCommandOptions& options, const OutputOptions& output, const RunContext& run);
+CommandResult sample_command(const SampleCommandOptions& options, const OutputOptions& output,
+                             const RunContext& run);
 
 }  // namespace nrec

@@ -35,7 +35,9 @@ class ProblemFile : public ::testing::Test {
     }
     return "no error of that type";
   }
-  std::string at(int line, const std::string& text) const { return file_.string() + ":" + std::to_string(line) + ": " + text; }
+  std::string at(int line, const std::string& text) const {
+    return file_.string() + ":" + std::to_string(line) + ": " + text;
+  }
   fs::path folder_, file_;
 };
 
@@ -43,7 +45,8 @@ TEST_F(ProblemFile, KeepsTheOrderOfParametersAndReadsEveryKindOfTerm) {
   const Problem problem = read(
       "[parameters]\n"
       "z = { prior = \"uniform\", low = -1, high = 1.5 }\n"
-      "pair = { names = [\"b\", \"a\"], prior = \"multivariate_normal\", mean = [0, 1], covariance = [[1, 0.5], [0.5, 2]] }\n"
+      "pair = { names = [\"b\", \"a\"], prior = \"multivariate_normal\", mean = [0, 1], covariance = [[1, "
+      "0.5], [0.5, 2]] }\n"
       "\"h_0 / km\" = { prior = \"normal\", mean = 70, sd = 5, transform = \"identity\" }\n");
   const std::vector<PriorTerm> expected = {
       {{"z"}, "uniform", {{"low", {-1}}, {"high", {1.5}}}, "auto"},
@@ -54,11 +57,13 @@ TEST_F(ProblemFile, KeepsTheOrderOfParametersAndReadsEveryKindOfTerm) {
 }
 
 TEST_F(ProblemFile, FileNamesStartFromTheFolderOfTheFileAndThoseOfFlagsDoNot) {
-  const std::string text = "[simulations]\nfiles = [\"a.npz\", \"/data/b.npz\"]\n[observation]\nfile = \"x.csv\"\n";
+  const std::string text =
+      "[simulations]\nfiles = [\"a.npz\", \"/data/b.npz\"]\n[observation]\nfile = \"x.csv\"\n";
   const Problem problem = read(text);
   EXPECT_EQ(problem.simulations.files, (std::vector<std::string>{folder_ / "a.npz", "/data/b.npz"}));
   EXPECT_EQ(problem.observation.file, folder_ / "x.csv");
-  const std::vector<OptionOverride> flags = {{"observation", "file", {"y.csv"}, "--observation"}, {"simulations", "files", {"c.npz", "d.npz"}, "--files"}};
+  const std::vector<OptionOverride> flags = {{"observation", "file", {"y.csv"}, "--observation"},
+                                             {"simulations", "files", {"c.npz", "d.npz"}, "--files"}};
   const Problem changed = read(text, flags);
   EXPECT_EQ(changed.observation.file, "y.csv");
   EXPECT_EQ(changed.simulations.files, (std::vector<std::string>{"c.npz", "d.npz"}));
@@ -66,9 +71,12 @@ TEST_F(ProblemFile, FileNamesStartFromTheFolderOfTheFileAndThoseOfFlagsDoNot) {
 
 TEST_F(ProblemFile, TextOfAProblemReadsBackAsTheSameProblem) {
   const Problem problem = read(
-      "[parameters]\n\"m 1\" = { prior = \"truncated_normal\", mean = 0.1, sd = 1e-30, low = -inf, high = 3 }\n"
-      "both = { names = [\"a\", \"ü\"], prior = \"multivariate_normal\", mean = [1, 2], precision = [[1, 0], [0, 4]] }\n"
-      "[simulations]\nfiles = [\"a \\\"quoted\\\".npz\"]\nnum_simulations = 50\n[observation]\nfile = \"x.csv\"\n"
+      "[parameters]\n\"m 1\" = { prior = \"truncated_normal\", mean = 0.1, sd = 1e-30, low = -inf, high = 3 "
+      "}\n"
+      "both = { names = [\"a\", \"ü\"], prior = \"multivariate_normal\", mean = [1, 2], precision = [[1, 0], "
+      "[0, 4]] }\n"
+      "[simulations]\nfiles = [\"a \\\"quoted\\\".npz\"]\nnum_simulations = 50\n[observation]\nfile = "
+      "\"x.csv\"\n"
       "[training]\ngamma = inf\nlearning_rate = 0.1\n[run]\nseed = 12\n");
   fs::create_directory(folder_ / "out");
   const std::string text = problem_text(problem, folder_ / "out");
@@ -98,13 +106,23 @@ TEST_F(ProblemFile, EveryBrokenRuleIsNamedWithItsLine) {
       "hidden_features = [16]\n"
       "[nework]\n");
   EXPECT_NE(text.find(at(1, "\"loose\" stands outside a section")), std::string::npos) << text;
-  EXPECT_NE(text.find(at(3, "[parameters] a: prior of 'a': uniform: keyword high is missing")), std::string::npos) << text;
-  EXPECT_NE(text.find(at(4, "[parameters] b: prior is missing; give one of uniform | ")), std::string::npos) << text;
-  EXPECT_NE(text.find(at(5, "[parameters] c: low = \"0\" must be a number, a list of numbers")), std::string::npos) << text;
-  EXPECT_NE(text.find(at(6, "[parameters] d: transform = \"log\" must be one of auto | identity")), std::string::npos) << text;
-  EXPECT_NE(text.find(at(8, "[network]: norm = 3 must be one of batch | layer | none")), std::string::npos) << text;
-  EXPECT_NE(text.find(at(9, "[network]: hidden_features must be a list of texts")), std::string::npos) << text;
-  EXPECT_NE(text.find(at(10, "unknown section [nework]; did you mean [network]?")), std::string::npos) << text;
+  EXPECT_NE(text.find(at(3, "[parameters] a: prior of 'a': uniform: keyword high is missing")),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find(at(4, "[parameters] b: prior is missing; give one of uniform | ")), std::string::npos)
+      << text;
+  EXPECT_NE(text.find(at(5, "[parameters] c: low = \"0\" must be a number, a list of numbers")),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find(at(6, "[parameters] d: transform = \"log\" must be one of auto | identity")),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find(at(8, "[network]: norm = 3 must be one of batch | layer | none")), std::string::npos)
+      << text;
+  EXPECT_NE(text.find(at(9, "[network]: hidden_features must be a list of texts")), std::string::npos)
+      << text;
+  EXPECT_NE(text.find(at(10, "unknown section [nework]; did you mean [network]?")), std::string::npos)
+      << text;
 }
 
 TEST_F(ProblemFile, ManyErrorsAreCutAfterTen) {
@@ -117,28 +135,43 @@ TEST_F(ProblemFile, ManyErrorsAreCutAfterTen) {
 }
 
 TEST_F(ProblemFile, ErrorsOfFlagsAreUsageErrorsAndComeFirst) {
-  const std::vector<OptionOverride> flags = {{"training", "gamma", {"0"}, "--gamma"}, {"training", "num_classes", {"0"}, "--num-classes"}};
+  const std::vector<OptionOverride> flags = {{"training", "gamma", {"0"}, "--gamma"},
+                                             {"training", "num_classes", {"0"}, "--num-classes"}};
   const std::string text = refusal<UsageError>("[training]\ngama = 1\n", flags);
-  EXPECT_NE(text.find("--gamma: gamma = 0 must be a number > 0\n--num-classes: num_classes = 0"), std::string::npos) << text;
+  EXPECT_NE(text.find("--gamma: gamma = 0 must be a number > 0\n--num-classes: num_classes = 0"),
+            std::string::npos)
+      << text;
 }
 
 TEST_F(ProblemFile, CovariancesMustBeRowsOfOneLength) {
-  const std::string text = refusal<ConfigError>("[parameters]\nb = { names = [\"a\", \"b\"], prior = \"multivariate_normal\", mean = [0, 0], covariance = [[1, 0], [1]] }\n");
-  EXPECT_NE(text.find("covariance = (a list) must be a number, a list of numbers, or a list of rows of one length"), std::string::npos) << text;
+  const std::string text = refusal<ConfigError>(
+      "[parameters]\nb = { names = [\"a\", \"b\"], prior = \"multivariate_normal\", mean = [0, 0], "
+      "covariance = [[1, 0], [1]] }\n");
+  EXPECT_NE(
+      text.find("covariance = (a list) must be a number, a list of numbers, or a list of rows of one length"),
+      std::string::npos)
+      << text;
 }
 
 TEST_F(ProblemFile, NamesMayBeGivenOnlyOnce) {
-  const Problem problem = read("[parameters]\na = { prior = \"uniform\", low = 0, high = 1 }\nj = { names = [\"a\", \"b\"], prior = \"multivariate_normal\", mean = [0, 0], covariance = [[1, 0], [0, 1]] }\n");
+  const Problem problem = read(
+      "[parameters]\na = { prior = \"uniform\", low = 0, high = 1 }\nj = { names = [\"a\", \"b\"], prior = "
+      "\"multivariate_normal\", mean = [0, 0], covariance = [[1, 0], [0, 1]] }\n");
   EXPECT_THROW(problem_prior(problem), ConfigError);
 }
 
 TEST_F(ProblemFile, PriorsFromSamplesTakeNamesFromTheFileOrTheKey) {
   write_file(folder_ / "named.csv", "a,b\n1,2\n3,4\n");
   write_file(folder_ / "plain.csv", "1,2\n3,4\n");
-  EXPECT_EQ(problem_prior(read("[parameters]\nfrom_samples = \"named.csv\"\n")).names(), (std::vector<std::string>{"a", "b"}));
-  EXPECT_EQ(problem_prior(read("[parameters]\nfrom_samples = \"plain.csv\"\n")).names(), (std::vector<std::string>{"theta_1", "theta_2"}));
-  EXPECT_EQ(problem_prior(read("[parameters]\nfrom_samples = \"plain.csv\"\nnames = [\"u\", \"v\"]\n")).names(), (std::vector<std::string>{"u", "v"}));
-  EXPECT_THROW(problem_prior(read("[parameters]\nfrom_samples = \"plain.csv\"\nnames = [\"u\"]\n")), ShapeError);
+  EXPECT_EQ(problem_prior(read("[parameters]\nfrom_samples = \"named.csv\"\n")).names(),
+            (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(problem_prior(read("[parameters]\nfrom_samples = \"plain.csv\"\n")).names(),
+            (std::vector<std::string>{"theta_1", "theta_2"}));
+  EXPECT_EQ(
+      problem_prior(read("[parameters]\nfrom_samples = \"plain.csv\"\nnames = [\"u\", \"v\"]\n")).names(),
+      (std::vector<std::string>{"u", "v"}));
+  EXPECT_THROW(problem_prior(read("[parameters]\nfrom_samples = \"plain.csv\"\nnames = [\"u\"]\n")),
+               ShapeError);
 }
 
 }  // namespace
