@@ -9,14 +9,16 @@ namespace nrec {
 
 namespace {
 
-// Size of u on a bound. log of the smallest positive double is -744.4, so that every theta strictly inside an interval of
-// ordinary width has a smaller |u|, and exp(-750) is 0: a bound maps back to itself.
+// Size of u on a bound. log of the smallest positive double is -744.4, so that every theta strictly inside an
+// interval of ordinary width has a smaller |u|, and exp(-750) is 0: a bound maps back to itself.
 constexpr double kBoundCoordinate = 750.0;
 // Above this u, exp(u) is beyond the largest double: theta stays there and no longer moves with u.
 const double kLogLargest = std::log(kLargest);
 
 // log of a distance to a bound; what lies on or behind the bound counts as the bound. nan stays nan.
-double log_distance(double distance) { return distance <= 0.0 ? -kBoundCoordinate : std::min(std::log(distance), kBoundCoordinate); }
+double log_distance(double distance) {
+  return distance <= 0.0 ? -kBoundCoordinate : std::min(std::log(distance), kBoundCoordinate);
+}
 
 double interval_to_unbounded(double low, double high, double theta) {
   if (theta <= low) return -kBoundCoordinate;
@@ -24,7 +26,8 @@ double interval_to_unbounded(double low, double high, double theta) {
   const double below = theta - low;
   const double above = high - theta;
   const double ratio = below / above;
-  // The quotient keeps full precision around the middle; two logarithms reach where it would over- or underflow.
+  // The quotient keeps full precision around the middle; two logarithms reach where it would over- or
+  // underflow.
   const bool ordinary = ratio > 1e-300 && ratio < 1e300;
   const double u = ordinary ? std::log(ratio) : std::log(below) - std::log(above);
   return std::isnan(theta) ? theta : std::clamp(u, -kBoundCoordinate, kBoundCoordinate);
@@ -43,7 +46,7 @@ double interval_to_constrained(double low, double high, double u) {
 Bijection Bijection::of_support(double low, double high) {
   const bool has_low = std::isfinite(low);
   const bool has_high = std::isfinite(high);
-  if (has_low && has_high) return {Kind::interval, low, high};
+  if (has_low && has_high) return {Kind::interval, low, high, std::log(high - low)};
   if (has_low) return {Kind::above, low, high};
   if (has_high) return {Kind::below, low, high};
   return {};
@@ -82,7 +85,7 @@ double Bijection::log_jacobian(double u) const {
     case Kind::interval: {
       // log width + log sigmoid(u) + log sigmoid(-u)
       const double size = std::fabs(u);
-      return std::log(high - low) - size - 2.0 * std::log1p(std::exp(-size));
+      return log_width - size - 2.0 * std::log1p(std::exp(-size));
     }
     case Kind::above:
     case Kind::below:

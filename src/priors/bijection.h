@@ -15,14 +15,16 @@ struct Bijection {
   Kind kind = Kind::identity;
   double low = 0.0;
   double high = 0.0;
+  double log_width = 0.0;  // log(high - low) of an interval
 
   /// The bijection that fits [low, high], either of which may be infinite.
   static Bijection of_support(double low, double high);
 
   double to_unbounded(double theta) const;
   double to_constrained(double u) const;
-  /// log |d theta / d u| at u: never nan or +infinity for a number u, and -infinity only where to_constrained stands still
-  /// at the largest double (u > 709.78 of above and below). A heavy tail would otherwise look like mass at u = 1e4.
+  /// log |d theta / d u| at u: never nan or +infinity for a number u, and -infinity only where to_constrained
+  /// stands still at the largest double (u > 709.78 of above and below). A heavy tail would otherwise look
+  /// like mass at u = 1e4.
   double log_jacobian(double u) const;
 };
 

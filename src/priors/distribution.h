@@ -36,7 +36,8 @@ class Distribution {
 };
 
 /// A distribution of one column, made from the inlined members of `Derived`:
-///   double draw(RandomStream&) const;  double log_density(double theta) const;  std::pair<double, double> support() const;
+///   double draw(RandomStream&) const;  double log_density(double theta) const;  std::pair<double, double>
+///   support() const;
 template <class Derived>
 class ScalarDistribution : public Distribution {
  public:
@@ -45,7 +46,8 @@ class ScalarDistribution : public Distribution {
     // Rounding may step over a bound or past the largest double.
     const double lowest = std::max(self().support().first, -kLargest);
     const double highest = std::min(self().support().second, kLargest);
-    for (std::size_t i = 0; i < random.size(); ++i) theta(i, 0) = std::clamp(self().draw(random[i]), lowest, highest);
+    for (std::size_t i = 0; i < random.size(); ++i)
+      theta(i, 0) = std::clamp(self().draw(random[i]), lowest, highest);
   }
   void add_log_prob(MatrixView<const double> theta, std::span<double> log_prob) const final {
     for (std::size_t i = 0; i < log_prob.size(); ++i) log_prob[i] += self().log_density(theta(i, 0));
@@ -57,6 +59,8 @@ class ScalarDistribution : public Distribution {
 };
 
 /// The value, or -infinity for nan and +infinity (overflow far outside).
-inline double finite_or_minus_infinity(double log_density) { return log_density < kInfinity ? log_density : -kInfinity; }
+inline double finite_or_minus_infinity(double log_density) {
+  return log_density < kInfinity ? log_density : -kInfinity;
+}
 
 }  // namespace nrec

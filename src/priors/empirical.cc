@@ -11,7 +11,8 @@ namespace {
 
 class Empirical final : public Distribution {
  public:
-  explicit Empirical(const Matrix<double>& table) : table_(table), bounds_(table.cols(), {kInfinity, -kInfinity}) {
+  explicit Empirical(const Matrix<double>& table)
+      : table_(table), bounds_(table.cols(), {kInfinity, -kInfinity}) {
     for (std::size_t i = 0; i < table.rows(); ++i) {
       for (std::size_t d = 0; d < table.cols(); ++d) {
         bounds_[d].first = std::min(bounds_[d].first, table(i, d));
@@ -32,8 +33,10 @@ class Empirical final : public Distribution {
 
   void add_log_prob(MatrixView<const double>, std::span<double>) const override {
     throw UnsupportedError(
-        "prior given by samples: it has no density, so log_prob cannot be computed; state the prior by its families "
-        "([parameters] with prior = \"uniform\" and so on), or use a method that only draws from the prior (importance "
+        "prior given by samples: it has no density, so log_prob cannot be computed; state the prior by its "
+        "families "
+        "([parameters] with prior = \"uniform\" and so on), or use a method that only draws from the prior "
+        "(importance "
         "resampling or rejection).");
   }
 
@@ -44,6 +47,8 @@ class Empirical final : public Distribution {
 
 }  // namespace
 
-std::unique_ptr<const Distribution> make_empirical(const Matrix<double>& table) { return std::make_unique<Empirical>(table); }
+std::unique_ptr<const Distribution> make_empirical(const Matrix<double>& table) {
+  return std::make_unique<Empirical>(table);
+}
 
 }  // namespace nrec

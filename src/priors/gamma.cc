@@ -36,7 +36,8 @@ class Gamma final : public ScalarDistribution<Gamma> {
       : shape_(shape),
         mean_(shape / rate),
         log_rate_(std::log(rate)),
-        constant_(std::log(rate) - 0.5 * (std::log(shape) + std::log(2.0 * std::numbers::pi)) - stirling_error(shape)) {}
+        constant_(std::log(rate) - 0.5 * (std::log(shape) + std::log(2.0 * std::numbers::pi)) -
+                  stirling_error(shape)) {}
 
   double draw(RandomStream& random) const {
     // A small shape underflows to 0, where the density is not finite.

@@ -8,9 +8,9 @@ namespace nrec {
 
 /// Logarithm of a Gamma(shape, rate 1) number.
 ///
-/// The logarithm, because a small shape puts real mass below the smallest double: G(shape) = G(shape + 1) U^(1/shape).
-/// Cost     1.05 normals and 1.05 uniforms on average; the count depends on the stream
-/// Source   [MarsagliaTsang2000]
+/// The logarithm, because a small shape puts real mass below the smallest double: G(shape) = G(shape + 1)
+/// U^(1/shape). Cost     1.05 normals and 1.05 uniforms on average; the count depends on the stream Source
+/// [MarsagliaTsang2000]
 inline double draw_log_gamma(RandomStream& random, double shape) {
   const double boosted = shape < 1.0 ? shape + 1.0 : shape;
   const double d = boosted - 1.0 / 3.0;

@@ -16,7 +16,9 @@ class Uniform final : public ScalarDistribution<Uniform> {
  public:
   Uniform(double low, double high) : low_(low), high_(high), log_density_(-std::log(high - low)) {}
   double draw(RandomStream& random) const { return random.uniform(low_, high_); }
-  double log_density(double theta) const { return theta >= low_ && theta <= high_ ? log_density_ : -kInfinity; }
+  double log_density(double theta) const {
+    return theta >= low_ && theta <= high_ ? log_density_ : -kInfinity;
+  }
   std::pair<double, double> support() const { return {low_, high_}; }
 
  private:
@@ -25,16 +27,23 @@ class Uniform final : public ScalarDistribution<Uniform> {
   double log_density_;
 };
 
-// Written around its centre p = alpha / (alpha + beta), q = 1 - p, so that large alpha and beta do not cancel:
-//   log density = alpha l(t / p) + beta l((1 - t) / q) - log t - log(1 - t) + constant,  l(y) = log y - (y - 1)
+// Written around its centre p = alpha / (alpha + beta), q = 1 - p, so that large alpha and beta do not
+// cancel:
+//   log density = alpha l(t / p) + beta l((1 - t) / q) - log t - log(1 - t) + constant,  l(y) = log y - (y -
+//   1)
 // (the linear parts add up to zero).
 class Beta final : public ScalarDistribution<Beta> {
  public:
   Beta(double alpha, double beta, double low, double high)
-      : alpha_(alpha), beta_(beta), low_(low), high_(high), p_(alpha / (alpha + beta)), q_(beta / (alpha + beta)) {
+      : alpha_(alpha),
+        beta_(beta),
+        low_(low),
+        high_(high),
+        p_(alpha / (alpha + beta)),
+        q_(beta / (alpha + beta)) {
     const double sum = alpha + beta;
-    constant_ = 0.5 * (std::log(alpha) + std::log(q_) - std::log(2.0 * std::numbers::pi)) - stirling_error(alpha) -
-                stirling_error(beta) + stirling_error(sum) - std::log(high - low);
+    constant_ = 0.5 * (std::log(alpha) + std::log(q_) - std::log(2.0 * std::numbers::pi)) -
+                stirling_error(alpha) - stirling_error(beta) + stirling_error(sum) - std::log(high - low);
   }
 
   double draw(RandomStream& random) const {

@@ -1,5 +1,5 @@
-// multivariate_normal by covariance or precision. D is small: the Cholesky factor is written out, and rows are solved
-// in place without allocation.
+// multivariate_normal by covariance or precision. D is small: the Cholesky factor is written out, and rows
+// are solved in place without allocation.
 
 #include <cmath>
 #include <numbers>
@@ -12,36 +12,43 @@ namespace nrec {
 
 namespace {
 
-// Two numbers that mirror each other may differ by this much of sqrt(C_ii C_jj): what a text file of ten digits loses.
+// Two numbers that mirror each other may differ by this much of sqrt(C_ii C_jj): what a text file of ten
+// digits loses.
 constexpr double kSymmetryTolerance = 1e-9;
-// A pivot below this much of its diagonal element is rounding error: the matrix is singular in double precision.
+// A pivot below this much of its diagonal element is rounding error: the matrix is singular in double
+// precision.
 constexpr double kSmallestPivot = 1e-14;
 
 std::string element_text(const std::string& keyword, std::size_t i, std::size_t j, double value) {
   return keyword + "[" + std::to_string(i) + "][" + std::to_string(j) + "] = " + number_text(value);
 }
 
-void check_symmetric(const ParameterReader& parameters, const std::string& keyword, const Matrix<double>& matrix) {
+void check_symmetric(const ParameterReader& parameters, const std::string& keyword,
+                     const Matrix<double>& matrix) {
   for (std::size_t i = 0; i < matrix.rows(); ++i) {
     for (std::size_t j = 0; j < i; ++j) {
       const double size = std::sqrt(std::fabs(matrix(i, i))) * std::sqrt(std::fabs(matrix(j, j)));
-      if (std::fabs(matrix(i, j) - matrix(j, i)) <= kSymmetryTolerance * size || matrix(i, j) == matrix(j, i)) continue;
-      parameters.fail_domain(element_text(keyword, i, j, matrix(i, j)) + " but " + element_text(keyword, j, i, matrix(j, i)) + "; a " +
-                             keyword + " must be symmetric.");
+      if (std::fabs(matrix(i, j) - matrix(j, i)) <= kSymmetryTolerance * size || matrix(i, j) == matrix(j, i))
+        continue;
+      parameters.fail_domain(element_text(keyword, i, j, matrix(i, j)) + " but " +
+                             element_text(keyword, j, i, matrix(j, i)) + "; a " + keyword +
+                             " must be symmetric.");
     }
   }
 }
 
 // Lower factor L of the symmetric part: matrix = L L'.
-Matrix<double> cholesky_factor(const ParameterReader& parameters, const std::string& keyword, const Matrix<double>& matrix) {
+Matrix<double> cholesky_factor(const ParameterReader& parameters, const std::string& keyword,
+                               const Matrix<double>& matrix) {
   const std::size_t dim = matrix.rows();
   Matrix<double> lower(dim, dim);
   for (std::size_t j = 0; j < dim; ++j) {
     double pivot = matrix(j, j);
     for (std::size_t k = 0; k < j; ++k) pivot -= lower(j, k) * lower(j, k);
     if (!(pivot > kSmallestPivot * matrix(j, j))) {
-      parameters.fail_domain(keyword + " is not positive definite (pivot " + std::to_string(j) + " of its Cholesky factor is " +
-                             number_text(pivot) + "); check its numbers, or leave out parameters that are functions of others.");
+      parameters.fail_domain(keyword + " is not positive definite (pivot " + std::to_string(j) +
+                             " of its Cholesky factor is " + number_text(pivot) +
+                             "); check its numbers, or leave out parameters that are functions of others.");
     }
     lower(j, j) = std::sqrt(pivot);
     for (std::size_t i = j + 1; i < dim; ++i) {
@@ -110,7 +117,8 @@ class MultivariateNormal final : public Distribution {
     }
     return norm2;
   }
-  // |L' z|^2; z is overwritten: row i of L adds to columns before i, so column j is complete after the last row.
+  // |L' z|^2; z is overwritten: row i of L adds to columns before i, so column j is complete after the last
+  // row.
   double norm2_after_multiply(std::span<double> z) const {
     for (std::size_t i = 0; i < dim(); ++i) {
       const double value = z[i];
@@ -137,7 +145,8 @@ std::unique_ptr<const Distribution> make_multivariate_normal(const ParameterRead
   std::vector<double> mean = parameters.finite_list("mean", dim);
   const Matrix<double> matrix(dim, dim, parameters.finite_list(keyword, dim * dim));
   check_symmetric(parameters, keyword, matrix);
-  return std::make_unique<MultivariateNormal>(std::move(mean), cholesky_factor(parameters, keyword, matrix), is_precision);
+  return std::make_unique<MultivariateNormal>(std::move(mean), cholesky_factor(parameters, keyword, matrix),
+                                              is_precision);
 }
 
 }  // namespace nrec

@@ -56,7 +56,8 @@ class LogNormal final : public ScalarDistribution<LogNormal> {
 
 class HalfNormal final : public ScalarDistribution<HalfNormal> {
  public:
-  explicit HalfNormal(double scale) : scale_(scale), constant_(std::numbers::ln2 - std::log(scale) - kLogSqrt2Pi) {}
+  explicit HalfNormal(double scale)
+      : scale_(scale), constant_(std::numbers::ln2 - std::log(scale) - kLogSqrt2Pi) {}
   double draw(RandomStream& random) const { return scale_ * std::fabs(random.normal()); }
   double log_density(double theta) const {
     const double z = theta / scale_;
@@ -75,7 +76,8 @@ class StudentT final : public ScalarDistribution<StudentT> {
       : v_(degrees_of_freedom),
         location_(location),
         scale_(scale),
-        constant_(-log_gamma_half_ratio(0.5 * v_) - 0.5 * (std::log(v_) + std::log(std::numbers::pi)) - std::log(scale)) {}
+        constant_(-log_gamma_half_ratio(0.5 * v_) - 0.5 * (std::log(v_) + std::log(std::numbers::pi)) -
+                  std::log(scale)) {}
   double draw(RandomStream& random) const {
     // t = z / sqrt(chi2 / v); in logarithms, because a small v puts real mass where chi2 underflows.
     const double z = random.normal();

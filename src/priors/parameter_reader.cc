@@ -31,9 +31,11 @@ std::vector<std::string> alternatives_of(std::string_view keyword) {
   return words;
 }
 
-std::string suggestion_text(std::string_view word, const std::vector<std::string>& known, std::string_view plural) {
+std::string suggestion_text(std::string_view word, const std::vector<std::string>& known,
+                            std::string_view plural) {
   const std::string near = nearest_word(word, known);
-  return (near.empty() ? "; the " : "; did you mean '" + near + "'? The ") + std::string(plural) + " are " + joined(known, ", ") + ".";
+  return (near.empty() ? "; the " : "; did you mean '" + near + "'? The ") + std::string(plural) + " are " +
+         joined(known, ", ") + ".";
 }
 
 std::string names_text(const std::vector<std::string>& names) {
@@ -56,10 +58,12 @@ void ParameterReader::check_known() const {
   for (std::size_t i = 0; i < term_.parameters.size(); ++i) {
     const std::string& keyword = term_.parameters[i].first;
     if (std::find(known.begin(), known.end(), keyword) == known.end()) {
-      throw ConfigError(where_ + "unknown keyword '" + keyword + "'" + suggestion_text(keyword, known, "keywords"));
+      throw ConfigError(where_ + "unknown keyword '" + keyword + "'" +
+                        suggestion_text(keyword, known, "keywords"));
     }
     for (std::size_t j = 0; j < i; ++j) {
-      if (term_.parameters[j].first == keyword) throw ConfigError(where_ + "keyword '" + keyword + "' is given twice; keep one.");
+      if (term_.parameters[j].first == keyword)
+        throw ConfigError(where_ + "keyword '" + keyword + "' is given twice; keep one.");
     }
   }
 }
@@ -70,9 +74,11 @@ void ParameterReader::check_complete() const {
     for (const std::string& word : alternatives_of(family_.keywords[k])) {
       if (has(word)) given.push_back(word);
     }
-    if (given.size() > 1) throw ConfigError(where_ + "both " + joined(given, " and ") + " are given; keep one of them.");
+    if (given.size() > 1)
+      throw ConfigError(where_ + "both " + joined(given, " and ") + " are given; keep one of them.");
     if (given.empty() && family_.defaults[k].empty()) {
-      throw ConfigError(where_ + "keyword " + or_text(family_.keywords[k]) + " is missing; give it (" + family_.meanings[k] + ").");
+      throw ConfigError(where_ + "keyword " + or_text(family_.keywords[k]) + " is missing; give it (" +
+                        family_.meanings[k] + ").");
     }
   }
 }
@@ -90,14 +96,16 @@ const ParameterReader::Entry& ParameterReader::single(std::string_view alternati
   const Entry* entry = find(alternatives);
   require_internal(entry != nullptr, "a family reads a keyword that its PriorFamilyInfo does not demand");
   if (entry->second.size() != 1) {
-    throw ShapeError(where_ + entry->first + " has " + std::to_string(entry->second.size()) + " numbers but must have 1.");
+    throw ShapeError(where_ + entry->first + " has " + std::to_string(entry->second.size()) +
+                     " numbers but must have 1.");
   }
   return *entry;
 }
 
 double ParameterReader::finite(std::string_view keyword) const {
   const auto& [word, values] = single(keyword);
-  if (!std::isfinite(values[0])) fail_domain(word + " = " + number_text(values[0]) + " must be a finite number.");
+  if (!std::isfinite(values[0]))
+    fail_domain(word + " = " + number_text(values[0]) + " must be a finite number.");
   return values[0];
 }
 
@@ -123,12 +131,13 @@ const std::vector<double>& ParameterReader::finite_list(std::string_view keyword
   require_internal(entry != nullptr, "a family reads a keyword that its PriorFamilyInfo does not demand");
   const auto& [word, values] = *entry;
   if (values.size() != count) {
-    throw ShapeError(where_ + word + " has " + std::to_string(values.size()) + " numbers but " + std::to_string(dim()) +
-                     " names need " + std::to_string(count) + ".");
+    throw ShapeError(where_ + word + " has " + std::to_string(values.size()) + " numbers but " +
+                     std::to_string(dim()) + " names need " + std::to_string(count) + ".");
   }
   for (std::size_t i = 0; i < count; ++i) {
     if (!std::isfinite(values[i])) {
-      fail_domain(word + "[" + std::to_string(i) + "] = " + number_text(values[i]) + " must be a finite number.");
+      fail_domain(word + "[" + std::to_string(i) + "] = " + number_text(values[i]) +
+                  " must be a finite number.");
     }
   }
   return values;
@@ -137,7 +146,8 @@ const std::vector<double>& ParameterReader::finite_list(std::string_view keyword
 void ParameterReader::check_order(double low, double high) const {
   const std::string both = "low = " + number_text(low) + " and high = " + number_text(high);
   if (!(low < high)) fail_domain(both + " but low must be below high; swap or correct them.");
-  if (!(std::nextafter(low, high) < high)) fail_domain(both + " have no number between them; choose a wider interval.");
+  if (!(std::nextafter(low, high) < high))
+    fail_domain(both + " have no number between them; choose a wider interval.");
   if (std::isfinite(low) && std::isfinite(high) && !std::isfinite(high - low)) {
     fail_domain(both + " are further apart than the largest double; choose a smaller interval.");
   }

@@ -11,10 +11,12 @@ namespace nrec {
 
 /// The numbers of one PriorTerm, by keyword, checked against the keywords of its family.
 ///
-/// Errors   of every member: ConfigError, ShapeError or DomainError that start with "prior of 'name': family: "
+/// Errors   of every member: ConfigError, ShapeError or DomainError that start with "prior of 'name': family:
+/// "
 class ParameterReader {
  public:
-  /// Errors: ConfigError: unknown, repeated or missing keyword, or two alternatives at once. Both must outlive the reader.
+  /// Errors: ConfigError: unknown, repeated or missing keyword, or two alternatives at once. Both must
+  /// outlive the reader.
   ParameterReader(const PriorTerm& term, const PriorFamilyInfo& family);
 
   std::size_t dim() const { return term_.names.size(); }
@@ -51,7 +53,8 @@ class ParameterReader {
 /// Words of "a|b|c".
 std::vector<std::string> alternatives_of(std::string_view keyword);
 /// "; did you mean 'low'? The keywords are low, high." for an unknown word.
-std::string suggestion_text(std::string_view word, const std::vector<std::string>& known, std::string_view plural);
+std::string suggestion_text(std::string_view word, const std::vector<std::string>& known,
+                            std::string_view plural);
 /// "'mass'", or "('a', 'b')": how messages name a term.
 std::string names_text(const std::vector<std::string>& names);
 

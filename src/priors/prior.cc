@@ -22,9 +22,11 @@ constexpr std::size_t kLongestList = 4;
 void check_names(const std::vector<std::string>& names) {
   std::vector<std::string> sorted = names;
   std::sort(sorted.begin(), sorted.end());
-  if (!sorted.empty() && sorted.front().empty()) throw ConfigError("prior: a parameter has an empty name; give every parameter a name.");
+  if (!sorted.empty() && sorted.front().empty())
+    throw ConfigError("prior: a parameter has an empty name; give every parameter a name.");
   const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
-  if (twice != sorted.end()) throw ConfigError("prior: the name '" + *twice + "' is used twice; give every parameter its own name.");
+  if (twice != sorted.end())
+    throw ConfigError("prior: the name '" + *twice + "' is used twice; give every parameter its own name.");
 }
 
 bool has_auto_transform(const PriorTerm& term) {
@@ -36,17 +38,19 @@ bool has_auto_transform(const PriorTerm& term) {
 }
 
 void check_table(const std::vector<std::string>& names, const Matrix<double>& theta) {
-  if (theta.rows() == 0 || theta.cols() == 0) throw ShapeError("prior given by samples: the table of thetas is empty; give at least two rows.");
+  if (theta.rows() == 0 || theta.cols() == 0)
+    throw ShapeError("prior given by samples: the table of thetas is empty; give at least two rows.");
   if (names.size() != theta.cols()) {
-    throw ShapeError("prior given by samples: " + std::to_string(names.size()) + " names for " + std::to_string(theta.cols()) +
-                     " columns; give one name per column.");
+    throw ShapeError("prior given by samples: " + std::to_string(names.size()) + " names for " +
+                     std::to_string(theta.cols()) + " columns; give one name per column.");
   }
   for (std::size_t d = 0; d < theta.cols(); ++d) {
     bool is_constant = true;
     for (std::size_t i = 0; i < theta.rows(); ++i) {
       if (!std::isfinite(theta(i, d))) {
-        throw DomainError("prior given by samples: theta of '" + names[d] + "' in row " + std::to_string(i) + " is " +
-                          number_text(theta(i, d)) + "; every number must be finite, remove such rows.");
+        throw DomainError("prior given by samples: theta of '" + names[d] + "' in row " + std::to_string(i) +
+                          " is " + number_text(theta(i, d)) +
+                          "; every number must be finite, remove such rows.");
       }
       is_constant = is_constant && theta(i, d) == theta(0, d);
     }
@@ -82,14 +86,14 @@ std::string term_text(const PriorTerm& term) {
 
 void check_columns(const char* where, const char* what, std::size_t cols, std::size_t dim) {
   if (cols == dim) return;
-  throw ShapeError(std::string("prior: ") + where + ": " + what + " has " + std::to_string(cols) + " columns but the prior has " +
-                   std::to_string(dim) + " parameters.");
+  throw ShapeError(std::string("prior: ") + where + ": " + what + " has " + std::to_string(cols) +
+                   " columns but the prior has " + std::to_string(dim) + " parameters.");
 }
 
 void check_count(const char* where, const char* what, std::size_t count, std::size_t rows) {
   if (count == rows) return;
-  throw ShapeError(std::string("prior: ") + where + ": " + what + " has room for " + std::to_string(count) + " rows but " +
-                   std::to_string(rows) + " are given.");
+  throw ShapeError(std::string("prior: ") + where + ": " + what + " has room for " + std::to_string(count) +
+                   " rows but " + std::to_string(rows) + " are given.");
 }
 
 template <class T>
@@ -110,7 +114,8 @@ struct Prior::State {
   void add(std::unique_ptr<const Distribution> distribution, bool has_bijection) {
     for (std::size_t d = 0; d < distribution->dim(); ++d) {
       bounds.push_back(distribution->bounds(d));
-      bijections.push_back(has_bijection ? Bijection::of_support(bounds.back().first, bounds.back().second) : Bijection{});
+      bijections.push_back(has_bijection ? Bijection::of_support(bounds.back().first, bounds.back().second)
+                                         : Bijection{});
     }
     distributions.push_back(std::move(distribution));
   }
@@ -122,7 +127,8 @@ Prior Prior::from_terms(std::vector<PriorTerm> terms) {
   if (terms.empty()) throw ConfigError("prior: there are no parameters; give at least one.");
   const auto state = std::make_shared<State>();
   for (const PriorTerm& term : terms) {
-    if (term.names.empty()) throw ConfigError("prior: a term of family '" + term.family + "' has no names; name its parameters.");
+    if (term.names.empty())
+      throw ConfigError("prior: a term of family '" + term.family + "' has no names; name its parameters.");
     state->names.insert(state->names.end(), term.names.begin(), term.names.end());
   }
   check_names(state->names);
@@ -147,7 +153,8 @@ const std::vector<PriorTerm>& Prior::terms() const { return state_->terms; }
 const Matrix<double>& Prior::samples() const { return state_->samples; }
 bool Prior::has_density() const { return state_->samples.empty(); }
 
-void Prior::sample(std::uint64_t seed, Stream stream, std::uint64_t first_row, MatrixView<double> theta) const {
+void Prior::sample(std::uint64_t seed, Stream stream, std::uint64_t first_row,
+                   MatrixView<double> theta) const {
   check_columns("sample", "theta", theta.cols, dim());
   std::vector<RandomStream> random;
   random.reserve(std::min(theta.rows, kStreamsAtOnce));
@@ -171,7 +178,8 @@ void Prior::log_prob(MatrixView<const double> theta, std::span<double> log_prob)
     const MatrixView<const double> block = theta.middle_rows(first, std::min(kBlockRows, theta.rows - first));
     std::size_t column = 0;
     for (const auto& distribution : state_->distributions) {
-      distribution->add_log_prob(columns(block, column, distribution->dim()), log_prob.subspan(first, block.rows));
+      distribution->add_log_prob(columns(block, column, distribution->dim()),
+                                 log_prob.subspan(first, block.rows));
       column += distribution->dim();
     }
   }
@@ -216,7 +224,8 @@ void Prior::log_abs_det_jacobian(MatrixView<const double> u, std::span<double> l
 
 std::pair<double, double> Prior::bounds(std::size_t d) const {
   if (d < dim()) return state_->bounds[d];
-  throw ShapeError("prior: bounds: column " + std::to_string(d) + " of a prior of " + std::to_string(dim()) + " parameters.");
+  throw ShapeError("prior: bounds: column " + std::to_string(d) + " of a prior of " + std::to_string(dim()) +
+                   " parameters.");
 }
 
 std::vector<std::string> Prior::description() const {

@@ -4,8 +4,8 @@ namespace nrec {
 
 /// S(a) = log Gamma(a) - (a log a - a - log(a / 2 pi) / 2): what Stirling's formula leaves out, a > 0.
 ///
-/// Numerics absolute error below 1e-15 max(1, |log a|); densities written with it keep their digits at large a
-/// Source   [Loader2000]
+/// Numerics absolute error below 1e-15 max(1, |log a|); densities written with it keep their digits at large
+/// a Source   [Loader2000]
 double stirling_error(double a);
 
 /// log(1 + x) - x for x > -1, accurate near 0.

@@ -59,7 +59,8 @@ class CentralTruncatedNormal final : public ScalarDistribution<CentralTruncatedN
   double constant_;
 };
 
-// The mean is outside: offsets t >= 0 in sd are measured from the bound next to it, which is `slope` sd from the mean.
+// The mean is outside: offsets t >= 0 in sd are measured from the bound next to it, which is `slope` sd from
+// the mean.
 //   density of t = exp(-(slope t + t^2 / 2)) / integral over [0, width]
 class TailTruncatedNormal final : public ScalarDistribution<TailTruncatedNormal> {
  public:
@@ -75,9 +76,9 @@ class TailTruncatedNormal final : public ScalarDistribution<TailTruncatedNormal>
         proposal_mass_(-std::expm1(-rate_ * width_)),
         constant_(-std::log(sd) - std::log(gaussian_tail_integral(slope, width_))) {}
 
-  // Rejection from the truncated exponential of the best rate (slope + sqrt(slope^2 + 4)) / 2; the ratio of the densities
-  // is largest at rate - slope, or at the far bound if that comes first. At least 0.76 of the proposals are accepted.
-  // Source   [Robert1995], with the far bound in the proposal
+  // Rejection from the truncated exponential of the best rate (slope + sqrt(slope^2 + 4)) / 2; the ratio of
+  // the densities is largest at rate - slope, or at the far bound if that comes first. At least 0.76 of the
+  // proposals are accepted. Source   [Robert1995], with the far bound in the proposal
   double draw(RandomStream& random) const {
     const double excess = rate_minus_slope();
     for (;;) {
@@ -124,8 +125,9 @@ std::unique_ptr<const Distribution> make_truncated_normal(const ParameterReader&
   const double near = is_upper_tail ? low : high;
   const double slope = std::fabs(near - mean) / sd;
   if (!(slope < kLargestDistance)) {
-    parameters.fail_domain((is_upper_tail ? "low = " : "high = ") + number_text(near) + " is more than 1e100 sd from mean = " +
-                           number_text(mean) + "; choose a larger sd or a nearer bound.");
+    parameters.fail_domain((is_upper_tail ? "low = " : "high = ") + number_text(near) +
+                           " is more than 1e100 sd from mean = " + number_text(mean) +
+                           "; choose a larger sd or a nearer bound.");
   }
   return std::make_unique<TailTruncatedNormal>(sd, low, high, slope, is_upper_tail);
 }

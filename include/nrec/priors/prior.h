@@ -89,7 +89,7 @@ class Prior {
 
   /// log |d theta / d u| summed over columns, at u: log p_u(u) = log_prob(theta(u)) + this.
   ///
-  /// Finite, except -infinity where a half-open support reaches the largest double (u > 709.78): theta stands still there.
+  /// Finite, except -infinity where a half-open support reaches the largest double (u > 709.78) and theta stands still.
   ///
   /// Shapes   u [n, D] in; log_jacobian [n] out
   void log_abs_det_jacobian(MatrixView<const double> u, std::span<double> log_jacobian) const;

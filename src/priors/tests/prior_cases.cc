@@ -20,7 +20,8 @@ constexpr double kInf = std::numeric_limits<double>::infinity();
 
 // theta = location + scale y, with y from a Boost distribution of long double.
 template <class D>
-PriorCase boost_case(std::string label, PriorTerm prior_term, D d, Real location = 0, Real scale = 1, double tolerance = 1e-9) {
+PriorCase boost_case(std::string label, PriorTerm prior_term, D d, Real location = 0, Real scale = 1,
+                     double tolerance = 1e-9) {
   PriorCase c{std::move(label), std::move(prior_term)};
   c.pdf = [=](Real x) { return bm::pdf(d, (x - location) / scale) / scale; };
   c.cdf = [=](Real x) { return bm::cdf(d, (x - location) / scale); };
@@ -31,19 +32,25 @@ PriorCase boost_case(std::string label, PriorTerm prior_term, D d, Real location
   return c;
 }
 
-// A standard normal cut to [a, b], at mean + sd z; all from upper tails when it lies above 0, so that nothing cancels.
+// A standard normal cut to [a, b], at mean + sd z; all from upper tails when it lies above 0, so that nothing
+// cancels.
 PriorCase truncated_case(std::string label, double mean, double sd, double low, double high) {
   const bm::normal_distribution<Real> n(0, 1);
   const Real a = (static_cast<Real>(low) - mean) / sd;
   const Real b = (static_cast<Real>(high) - mean) / sd;
-  const Real side = b <= 0 || (a < 0 && std::fabs(a) > std::fabs(b)) ? -1 : 1;  // mirrored so that the mass is in an upper tail
-  const auto upper = [n](Real z) -> Real { return z == INFINITY ? 0 : z == -INFINITY ? 1 : bm::cdf(bm::complement(n, z)); };
+  const Real side = b <= 0 || (a < 0 && std::fabs(a) > std::fabs(b))
+                        ? -1
+                        : 1;  // mirrored so that the mass is in an upper tail
+  const auto upper = [n](Real z) -> Real {
+    return z == INFINITY ? 0 : z == -INFINITY ? 1 : bm::cdf(bm::complement(n, z));
+  };
   const auto density = [n](Real z) -> Real { return std::isinf(z) ? 0 : bm::pdf(n, z); };
   const Real first = side > 0 ? a : -b;
   const Real last = side > 0 ? b : -a;
   const Real mass = upper(first) - upper(last);
   const auto z_density = [=](Real z) { return z == INFINITY || z == -INFINITY ? 0 : z * density(z); };
-  PriorCase c{std::move(label), term("truncated_normal", {{"mean", {mean}}, {"sd", {sd}}, {"low", {low}}, {"high", {high}}})};
+  PriorCase c{std::move(label),
+              term("truncated_normal", {{"mean", {mean}}, {"sd", {sd}}, {"low", {low}}, {"high", {high}}})};
   const auto standard = [=](Real x) { return side * (x - mean) / sd; };
   c.pdf = [=](Real x) { return density(standard(x)) / (mass * sd); };
   c.cdf = [=](Real x) {
@@ -85,7 +92,8 @@ PriorCase walled(PriorCase c) {
 
 PriorCase student_case(std::string label, double v, double location, double scale) {
   const bm::students_t_distribution<Real> d(v);
-  PriorCase c{std::move(label), term("student_t", {{"degrees_of_freedom", {v}}, {"location", {location}}, {"scale", {scale}}})};
+  PriorCase c{std::move(label),
+              term("student_t", {{"degrees_of_freedom", {v}}, {"location", {location}}, {"scale", {scale}}})};
   c.pdf = [=](Real x) { return bm::pdf(d, (x - location) / scale) / scale; };
   c.cdf = [=](Real x) { return bm::cdf(d, (x - location) / scale); };
   c.quantile = [=](Real p) { return location + scale * bm::quantile(d, p); };
@@ -98,23 +106,35 @@ PriorCase student_case(std::string label, double v, double location, double scal
 
 const std::vector<PriorCase>& prior_cases() {
   static const std::vector<PriorCase> cases = {
-      boost_case("uniform", term("uniform", {{"low", {-3}}, {"high", {5}}}), bm::uniform_distribution<Real>(-3, 5)),
+      boost_case("uniform", term("uniform", {{"low", {-3}}, {"high", {5}}}),
+                 bm::uniform_distribution<Real>(-3, 5)),
       boost_case("uniform_far", term("uniform", {{"low", {2460000.5}}, {"high", {2460000.625}}}),
                  bm::uniform_distribution<Real>(2460000.5L, 2460000.625L)),
-      walled(boost_case("uniform", term("uniform", {{"low", {-1}}, {"high", {1}}}), bm::uniform_distribution<Real>(-1, 1))),
-      boost_case("normal", term("normal", {{"mean", {1.5}}, {"sd", {0.25}}}), bm::normal_distribution<Real>(1.5L, 0.25L)),
-      boost_case("log_normal", term("log_normal", {{"location", {-0.125}}, {"scale", {0.5}}}), bm::lognormal_distribution<Real>(-0.125L, 0.5L)),
+      walled(boost_case("uniform", term("uniform", {{"low", {-1}}, {"high", {1}}}),
+                        bm::uniform_distribution<Real>(-1, 1))),
+      boost_case("normal", term("normal", {{"mean", {1.5}}, {"sd", {0.25}}}),
+                 bm::normal_distribution<Real>(1.5L, 0.25L)),
+      boost_case("log_normal", term("log_normal", {{"location", {-0.125}}, {"scale", {0.5}}}),
+                 bm::lognormal_distribution<Real>(-0.125L, 0.5L)),
       half_normal_case(2.5),
-      boost_case("exponential", term("exponential", {{"rate", {0.25}}}), bm::exponential_distribution<Real>(0.25L)),
-      boost_case("gamma", term("gamma", {{"shape", {2.5}}, {"rate", {0.5}}}), bm::gamma_distribution<Real>(2.5L, 2)),
-      boost_case("gamma_small", term("gamma", {{"shape", {0.25}}, {"rate", {4}}}), bm::gamma_distribution<Real>(0.25L, 0.25L)),
-      boost_case("gamma_one", term("gamma", {{"shape", {1}}, {"rate", {2}}}), bm::gamma_distribution<Real>(1, 0.5L)),
-      boost_case("gamma_large", term("gamma", {{"shape", {40000}}, {"rate", {8}}}), bm::gamma_distribution<Real>(40000, 0.125L)),
-      boost_case("beta", term("beta", {{"alpha", {2.5}}, {"beta", {1.5}}}), bm::beta_distribution<Real>(2.5L, 1.5L)),
+      boost_case("exponential", term("exponential", {{"rate", {0.25}}}),
+                 bm::exponential_distribution<Real>(0.25L)),
+      boost_case("gamma", term("gamma", {{"shape", {2.5}}, {"rate", {0.5}}}),
+                 bm::gamma_distribution<Real>(2.5L, 2)),
+      boost_case("gamma_small", term("gamma", {{"shape", {0.25}}, {"rate", {4}}}),
+                 bm::gamma_distribution<Real>(0.25L, 0.25L)),
+      boost_case("gamma_one", term("gamma", {{"shape", {1}}, {"rate", {2}}}),
+                 bm::gamma_distribution<Real>(1, 0.5L)),
+      boost_case("gamma_large", term("gamma", {{"shape", {40000}}, {"rate", {8}}}),
+                 bm::gamma_distribution<Real>(40000, 0.125L)),
+      boost_case("beta", term("beta", {{"alpha", {2.5}}, {"beta", {1.5}}}),
+                 bm::beta_distribution<Real>(2.5L, 1.5L)),
       boost_case("beta_scaled", term("beta", {{"alpha", {4}}, {"beta", {2}}, {"low", {-10}}, {"high", {30}}}),
                  bm::beta_distribution<Real>(4, 2), -10, 40),
-      boost_case("beta_u_shaped", term("beta", {{"alpha", {0.5}}, {"beta", {0.5}}}), bm::beta_distribution<Real>(0.5L, 0.5L), 0, 1, 1e-7),
-      boost_case("beta_large", term("beta", {{"alpha", {30000}}, {"beta", {10000}}}), bm::beta_distribution<Real>(30000, 10000)),
+      boost_case("beta_u_shaped", term("beta", {{"alpha", {0.5}}, {"beta", {0.5}}}),
+                 bm::beta_distribution<Real>(0.5L, 0.5L), 0, 1, 1e-7),
+      boost_case("beta_large", term("beta", {{"alpha", {30000}}, {"beta", {10000}}}),
+                 bm::beta_distribution<Real>(30000, 10000)),
       student_case("student_t", 7, -2, 3),
       heavy(student_case("cauchy", 1, 0.5, 0.125)),
       student_case("student_t_near_normal", 1e6, 1, 2),

@@ -18,8 +18,9 @@ struct PriorCase {
   std::function<long double(long double)> quantile;
   double mean = 0.0;  // used if has_moments
   double sd = 1.0;
-  bool has_moments = true;          // mean, sd and the fourth moment exist
-  double integral_tolerance = 1e-9;  // larger where the density diverges on a bound that is not zero: theta rounds there
+  bool has_moments = true;  // mean, sd and the fourth moment exist
+  double integral_tolerance =
+      1e-9;  // larger where the density diverges on a bound that is not zero: theta rounds there
 };
 
 const std::vector<PriorCase>& prior_cases();

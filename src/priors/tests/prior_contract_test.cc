@@ -14,7 +14,9 @@ namespace nrec {
 namespace {
 
 constexpr std::size_t kDraws = 100000;
-// Kolmogorov's distribution: P(sqrt(n) D > x) = 2 sum_k (-1)^(k-1) exp(-2 k^2 x^2); 1.9495 is its 99.9 % point, 2 exp(-2 x^2) = 0.001.
+constexpr std::size_t kKolmogorovDraws = 40000;
+// Kolmogorov's distribution: P(sqrt(n) D > x) = 2 sum_k (-1)^(k-1) exp(-2 k^2 x^2); 1.9495 is its 99.9 %
+// point, 2 exp(-2 x^2) = 0.001.
 constexpr double kKolmogorovCritical = 1.9495;
 constexpr std::uint64_t kSeed = 20240607;
 
@@ -54,17 +56,17 @@ class PriorContract : public testing::TestWithParam<PriorCase> {
   }
   // sqrt(n) times the largest distance between the empirical cdf and the cdf shifted by `shift`.
   double kolmogorov_statistic(double shift) const {
-    std::vector<double> theta = draws(kDraws);
+    std::vector<double> theta = draws(kKolmogorovDraws);
     std::sort(theta.begin(), theta.end());
     double distance = 0.0;
-    for (std::size_t i = 0; i < kDraws; ++i) {
+    for (std::size_t i = 0; i < kKolmogorovDraws; ++i) {
       const auto [low, high] = prior_.bounds(0);
       const double at = std::clamp(theta[i] + shift, low, high);
       const double p = static_cast<double>(GetParam().cdf(at));
-      const double n = static_cast<double>(kDraws);
+      const double n = static_cast<double>(kKolmogorovDraws);
       distance = std::max({distance, p - static_cast<double>(i) / n, static_cast<double>(i + 1) / n - p});
     }
-    return distance * std::sqrt(static_cast<double>(kDraws));
+    return distance * std::sqrt(static_cast<double>(kKolmogorovDraws));
   }
 
   Prior prior_;
@@ -73,19 +75,23 @@ class PriorContract : public testing::TestWithParam<PriorCase> {
 TEST_P(PriorContract, LogDensityMatchesTheReferenceTo1e12) {
   for (const double p : {1e-9, 1e-4, 0.01, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99, 1 - 1e-4, 1 - 1e-9}) {
     const double theta = quantile(p);
-    if (!prior_.contains({&theta, 1}) || theta == prior_.bounds(0).first || theta == prior_.bounds(0).second) continue;
+    if (!prior_.contains({&theta, 1}) || theta == prior_.bounds(0).first || theta == prior_.bounds(0).second)
+      continue;
     const double expected = static_cast<double>(std::log(GetParam().pdf(theta)));
-    EXPECT_NEAR(log_prob_at(prior_, theta), expected, 1e-12 * std::max(1.0, std::fabs(expected))) << "theta = " << theta;
+    EXPECT_NEAR(log_prob_at(prior_, theta), expected, 1e-12 * std::max(1.0, std::fabs(expected)))
+        << "theta = " << theta;
   }
 }
 
 TEST_P(PriorContract, DensityIntegratesToOne) {
   // Between quantiles, so that the quadrature cannot miss a narrow peak; the two tails hold 2e-12.
-  const double edges[] = {1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.1, 0.5, 0.9, 0.999, 1 - 1e-6, 1 - 1e-12};
+  const double edges[] = {1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7,  1e-6,     1e-5,     1e-4,
+                          1e-3,  0.01,  0.1,   0.5,  0.9,  0.999, 1 - 1e-6, 1 - 1e-12};
   const auto density = [&](double theta) { return std::exp(log_prob_at(prior_, theta)); };
   double sum = 0.0;
   for (std::size_t i = 0; i + 1 < std::size(edges); ++i) {
-    sum += boost::math::quadrature::gauss_kronrod<double, 61>::integrate(density, quantile(edges[i]), quantile(edges[i + 1]), 12, 1e-11);
+    sum += boost::math::quadrature::gauss_kronrod<double, 61>::integrate(density, quantile(edges[i]),
+                                                                         quantile(edges[i + 1]), 12, 1e-11);
   }
   EXPECT_NEAR(sum, 1.0, GetParam().integral_tolerance);
 }
@@ -93,8 +99,11 @@ TEST_P(PriorContract, DensityIntegratesToOne) {
 TEST_P(PriorContract, DensityInUnboundedSpaceIntegratesToOne) {
   if (GetParam().term.transform == "identity") {
     const auto [low, high] = prior_.bounds(0);
-    const auto walled = [&](double u) { return std::exp(log_prob_at(prior_, constrained(prior_, u)) + log_jacobian(prior_, u)); };
-    EXPECT_NEAR((boost::math::quadrature::gauss_kronrod<double, 15>::integrate(walled, low, high)), 1.0, 1e-12);
+    const auto walled = [&](double u) {
+      return std::exp(log_prob_at(prior_, constrained(prior_, u)) + log_jacobian(prior_, u));
+    };
+    EXPECT_NEAR((boost::math::quadrature::gauss_kronrod<double, 15>::integrate(walled, low, high)), 1.0,
+                1e-12);
     EXPECT_EQ(walled(std::nextafter(low, -HUGE_VAL)), 0.0);
     return;
   }
@@ -105,7 +114,8 @@ TEST_P(PriorContract, DensityInUnboundedSpaceIntegratesToOne) {
     const double u = centre + scale * t;
     return scale * std::exp(log_prob_at(prior_, constrained(prior_, u)) + log_jacobian(prior_, u));
   };
-  EXPECT_NEAR(boost::math::quadrature::sinh_sinh<double>(12).integrate(density, 1e-10), 1.0, GetParam().integral_tolerance);
+  EXPECT_NEAR(boost::math::quadrature::sinh_sinh<double>(12).integrate(density, 1e-10), 1.0,
+              GetParam().integral_tolerance);
 }
 
 TEST_P(PriorContract, SamplesFollowTheCdf) { EXPECT_LT(kolmogorov_statistic(0.0), kKolmogorovCritical); }
@@ -131,7 +141,8 @@ TEST_P(PriorContract, MomentsAndQuantilesAreWithinFourStandardErrors) {
   }
   for (const double p : {0.01, 0.25, 0.5, 0.75, 0.99}) {
     const double at = quantile(p);
-    const double below = static_cast<double>(std::count_if(theta.begin(), theta.end(), [&](double v) { return v <= at; })) / n;
+    const double below =
+        static_cast<double>(std::count_if(theta.begin(), theta.end(), [&](double v) { return v <= at; })) / n;
     EXPECT_NEAR(below, p, 4 * std::sqrt(p * (1 - p) / n));
   }
 }
@@ -184,7 +195,9 @@ TEST_P(PriorContract, EdgesOfBothSpacesStayFinite) {
     EXPECT_TRUE(std::isfinite(jacobian) || (u > 709.0 && jacobian == -INFINITY)) << u;
     // What a sampler sees far out is never more than what it sees at the median.
     const double middle = unbounded(prior_, quantile(0.5));
-    EXPECT_LT(log_prob_at(prior_, theta) + jacobian, log_prob_at(prior_, quantile(0.5)) + log_jacobian(prior_, middle)) << u;
+    EXPECT_LT(log_prob_at(prior_, theta) + jacobian,
+              log_prob_at(prior_, quantile(0.5)) + log_jacobian(prior_, middle))
+        << u;
     ASSERT_FALSE(std::isnan(theta)) << u;
     if (GetParam().term.transform == "auto") {
       EXPECT_TRUE(prior_.contains({&theta, 1})) << u;
@@ -206,7 +219,8 @@ TEST_P(PriorContract, JacobianMatchesFiniteDifferences) {
     const double h = 1e-4 * std::max(1.0, std::fabs(u));
     // Offsets from the bound keep the digits of a support that lies far from 0.
     const double slope = (constrained(prior_, u + h) - constrained(prior_, u - h)) / (2 * h);
-    const double rounding = 4 * std::numeric_limits<double>::epsilon() * std::fabs(quantile(p)) / (2 * h) / std::fabs(slope);
+    const double rounding =
+        4 * std::numeric_limits<double>::epsilon() * std::fabs(quantile(p)) / (2 * h) / std::fabs(slope);
     EXPECT_NEAR(log_jacobian(prior_, u), std::log(std::fabs(slope)), 1e-6 + rounding) << "u = " << u;
   }
 }
@@ -228,7 +242,9 @@ TEST(PriorCases, CoverEveryFamilyOfOneParameter) {
   for (const PriorFamilyInfo& info : prior_families()) {
     if (info.joint) continue;
     const auto& cases = prior_cases();
-    EXPECT_TRUE(std::any_of(cases.begin(), cases.end(), [&](const PriorCase& c) { return c.term.family == info.family; })) << info.family;
+    EXPECT_TRUE(std::any_of(cases.begin(), cases.end(), [&](const PriorCase& c) {
+      return c.term.family == info.family;
+    })) << info.family;
   }
 }
 
