@@ -1,0 +1,63 @@
+#include <fmt/format.h>
+
+#include "nrec/commands/sample_command.h"
+#include "nrec/core/error.h"
+#include "progress_sink.h"
+#include "signals.h"
+#include "verbs.h"
+
+namespace nrec::app {
+
+namespace {
+
+class SampleVerb final : public Verb {
+ public:
+  SampleVerb() {
+    syntax_.name = "sample";
+    syntax_.summary = "estimator and observation -> posterior draws";
+    OptionTable& table = syntax_.options;
+    table.add("", "model", &options_.model, {}, "the estimator, or the folder of the run that made it");
+    nrec::describe(table, output_, false);
+    describe(table, program_, true);
+    nrec::describe(table, options_.observation);
+    nrec::describe(table, options_.sampling);
+    nrec::describe(table, options_.check);
+    nrec::describe(table, run_);
+    syntax_.notes =
+        "Without --out the results go to <name of the observation file>_draws in the current folder.";
+  }
+
+  int run(const ParsedLine& line, const std::vector<std::string>& words) override {
+    for (const OptionOverride& flag : line.flags) apply(flag, syntax_.options);
+    if (options_.model.empty())
+      throw UsageError("--model is missing; name an estimator, --model estimator.safetensors");
+    if (options_.observation.file.empty())
+      throw UsageError("--observation is missing; name the observed data, --observation x_o.npy");
+    require_check(program_, options_.check);
+    run_ = with_environment(run_);
+    output_.command_line = shell_text(words);
+    ThreadPool pool(run_.threads);
+    ProgressSink sink(program_.quiet);
+    const SignalGuard signals;
+    const RunContext context = {.pool = pool,
+                                .seed = run_.seed,
+                                .isa = run_.isa,
+                                .log = sink,
+                                .stop = &signals.stop(),
+                                .time_limit = run_.time_limit};
+    const CommandResult result = sample_command(options_, output_, context);
+    return finish({syntax_.name, result, program_, words, false, signals.stop().signal_number()}, sink);
+  }
+
+ private:
+  SampleCommandOptions options_;
+  RunOptions run_;
+  OutputOptions output_;
+  ProgramOptions program_;
+};
+
+}  // namespace
+
+std::unique_ptr<Verb> make_sample_verb() { return std::make_unique<SampleVerb>(); }
+
+}  // namespace nrec::app

@@ -1,0 +1,109 @@
+#include "verbs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "exit_code.h"
+#include "nrec/commands/posterior_table.h"
+#include "nrec/core/environment.h"
+#include "nrec/core/error.h"
+#include "nrec/io/json.h"
+#include "progress_sink.h"
+
+namespace nrec::app {
+
+std::vector<std::unique_ptr<Verb>> make_verbs() {
+  std::vector<std::unique_ptr<Verb>> verbs;
+  verbs.push_back(make_infer_verb());
+  verbs.push_back(make_train_verb());
+  verbs.push_back(make_sample_verb());
+  verbs.push_back(make_compare_verb());
+  verbs.push_back(make_info_verb());
+  return verbs;
+}
+
+void describe(OptionTable& table, ProgramOptions& options, bool can_be_strict) {
+  table.add("", "json", &options.json, "print the record as JSON on stdout, and nothing else there");
+  table.add("", "quiet", &options.quiet, "no progress and no messages but warnings and errors");
+  if (can_be_strict)
+    table.add("", "strict", &options.strict, "exit with code 4 when the verdict is \"not trusted\"");
+}
+
+void require_check(const ProgramOptions& options, const CheckOptions& check) {
+  if (options.strict && check.level == "none")
+    throw UsageError(
+        "--strict asks for a verdict, but check.level = \"none\" gives none; leave one of them out");
+}
+
+RunOptions with_environment(RunOptions options) {
+  const std::string isa = environment_isa();
+  if (options.isa != "auto" || isa.empty()) return options;
+  OptionTable table;
+  nrec::describe(table, options);
+  apply({"run", "isa", {isa}, "environment variable NREC_ISA"}, table);
+  return options;
+}
+
+std::string shell_text(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) {
+    const bool is_plain = !word.empty() && std::all_of(word.begin(), word.end(), [](char c) {
+      return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+             std::string_view("-_./=,:+@%").find(c) != std::string_view::npos;
+    });
+    std::string quoted = "'";
+    for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    text += (text.empty() ? "" : " ") + (is_plain ? word : quoted + "'");
+  }
+  return text;
+}
+
+void print_json(const Record& record) { fmt::print("{}\n", record_to_json(record)); }
+
+namespace {
+
+/// The command that goes on where this one stopped.
+std::string resume_command(const std::vector<std::string>& words) {
+  std::vector<std::string> again;
+  for (const std::string& word : words) {
+    if (word != "--overwrite" && word != "--resume") again.push_back(word);
+  }
+  again.emplace_back("--resume");
+  return shell_text(again);
+}
+
+void print_tables(const CommandResult& result) {
+  if (!result.marginals.empty()) fmt::print("{}", posterior_table(result.marginals));
+  if (!result.check) return;
+  fmt::print("\nverdict: {}\n", verdict_name(result.check->verdict));
+  if (!result.check->sentence.empty()) fmt::print("  {}\n", result.check->sentence);
+  for (const CheckItem& item : result.check->items)
+    fmt::print("  {}: {}: {}\n", item.name, verdict_name(item.verdict), item.sentence);
+}
+
+}  // namespace
+
+int finish(const FinishedRun& run, ProgressSink& sink) {
+  const CommandResult& result = run.result;
+  const int code = exit_code_of(result, run.options.strict, run.signal_number);
+  if (run.options.json) {
+    print_json(result.record);
+  } else if (result.status != CommandStatus::stopped || !result.marginals.empty()) {
+    print_tables(result);
+  }
+  std::fflush(stdout);
+  if (code == kDone && run.options.quiet) return code;
+  std::string text = fmt::format("nrec {}: {}", run.verb, command_status_name(result.status));
+  if (!result.message.empty()) text += ": " + result.message;
+  if (code == kChecksFailed) text += "; the checks failed (--strict)";
+  if (run.can_resume && (code == kBudgetSpent || result.status == CommandStatus::stopped))
+    text += "; to go on: " + resume_command(run.words);
+  text += fmt::format("; {} in {}", code == kDone || code == kChecksFailed ? "results" : "what there is lies",
+                      result.folder.string());
+  sink.line(text);
+  return code;
+}
+
+}  // namespace nrec::app

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "nrec/commands/output_folder.h"
+#include "nrec/commands/problem.h"
+#include "nrec/core/error.h"
+#include "nrec/core/record.h"
+#include "nrec/core/run_context.h"
+#include "nrec/diagnostics/quick_check.h"
+#include "nrec/inference/summarise.h"
+
+namespace nrec {
+
+/// How a command ended when it did not throw.
+enum class CommandStatus {
+  done,
+  budget_spent,  // partial result
+  stopped,       // on request; --resume goes on
+  failed,        // numerical failure: no usable result
+};
+/// "done", "budget spent", "stopped", "failed".
+std::string_view command_status_name(CommandStatus status);
+
+/// What a command hands back. It has written its files by then.
+struct CommandResult {
+  CommandStatus status = CommandStatus::done;
+  std::string message;                     // one sentence: why it ended
+  std::filesystem::path folder;            // where the files are
+  Record record;                           // all that record.json holds
+  std::vector<MarginalSummary> marginals;  // empty where there are no draws
+  std::optional<CheckReport> check;        // empty where nothing was checked
+};
+
+/// Simulations of a built-in simulator failed and the user has not said to drop them.
+class SimulationFailureError : public DomainError {
+ public:
+  using DomainError::DomainError;
+};
+
+/// Simulations and an observation -> estimator, posterior draws and a verdict: the whole way in one run.
+///
+/// Writes estimator.safetensors, draws.npz, draws.csv, record.json, config.toml and checkpoint.safetensors
+/// into the output folder. With `resume` training goes on from the checkpoint, and draws that belong to the
+/// same estimator, observation and options are taken over. Of a time limit training gets at most nine tenths,
+/// so that there is a posterior to look at.
+///
+/// Errors   those of read_problem's parts, train() and sample(); SimulationFailureError
+CommandResult infer(const Problem& problem, const OutputOptions& output, const RunContext& run);
+
+/// Simulations -> estimator: the first half of infer().
+CommandResult train_command(const Problem& problem, const OutputOptions& output, const RunContext& run);
+
+}  // namespace nrec

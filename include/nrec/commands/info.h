@@ -1,0 +1,24 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "nrec/core/record.h"
+
+namespace nrec {
+
+/// What was found, for programs and for people.
+struct InfoResult {
+  Record record;
+  std::vector<std::string> lines;  // the same for people
+};
+
+/// What is in a file: an estimator, a checkpoint, a record, or a table or archive of numbers. A folder means
+/// its record.json. Errors   IoError
+InfoResult info(const std::filesystem::path& path);
+
+/// Which kernels this machine runs, and why others are not chosen.
+InfoResult cpu_info();
+
+}  // namespace nrec

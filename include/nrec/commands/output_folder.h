@@ -1,0 +1,60 @@
+#pragma once
+
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "nrec/core/options.h"
+
+namespace nrec {
+
+/// Where a command leaves its files.
+struct OutputOptions {
+  std::string out;           // folder; empty: a name made from the problem, in the current folder
+  bool overwrite = false;    // replace the files of an earlier run
+  bool resume = false;       // go on with an earlier run
+  std::string command_line;  // for the record
+};
+
+/// Flags --out, --overwrite and, unless `can_resume` is false, --resume.
+void describe(OptionTable& table, OutputOptions& options, bool can_resume);
+
+/// Names of the files that commands write.
+namespace files {
+inline constexpr std::string_view kEstimator = "estimator.safetensors";
+inline constexpr std::string_view kCheckpoint = "checkpoint.safetensors";
+inline constexpr std::string_view kDrawsNpz = "draws.npz";
+inline constexpr std::string_view kDrawsCsv = "draws.csv";
+inline constexpr std::string_view kRecord = "record.json";
+inline constexpr std::string_view kConfig = "config.toml";
+}  // namespace files
+
+/// The folder of a run, open for writing. It removes itself in the destructor when it is new and still empty.
+class OutputFolder {
+ public:
+  /// Makes the folder (and those above it) and proves that a file can be written there.
+  ///
+  /// Errors   ConfigError: it holds one of `owned` and neither overwrite nor resume is given, or both are;
+  ///          IoError: it cannot be made or written
+  OutputFolder(const std::filesystem::path& folder, std::span<const std::string_view> owned,
+               const OutputOptions& options);
+  ~OutputFolder();
+  OutputFolder(const OutputFolder&) = delete;
+  OutputFolder& operator=(const OutputFolder&) = delete;
+
+  const std::filesystem::path& path() const { return folder_; }
+  std::filesystem::path file(std::string_view name) const { return folder_ / name; }
+  /// With overwrite: removes the owned files of the earlier run. Called when the inputs of the new one have
+  /// been accepted.
+  void clear() const;
+
+ private:
+  std::filesystem::path folder_;
+  std::vector<std::string> owned_;
+  bool overwrite_;
+  std::filesystem::path first_made_;  // topmost folder that was made here; empty if none
+};
+
+}  // namespace nrec

@@ -1,0 +1,120 @@
+#include "nrec/commands/compare.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "commands/results.h"
+#include "nrec/core/error.h"
+#include "nrec/core/stop.h"
+#include "nrec/core/suggest.h"
+#include "nrec/diagnostics/c2st.h"
+#include "nrec/diagnostics/mmd.h"
+#include "nrec/io/file.h"
+#include "nrec/io/tables.h"
+
+namespace nrec {
+
+namespace {
+
+const std::vector<std::string> kMetrics = {"c2st", "mmd"};
+
+bool wants(const CompareOptions& options, std::string_view metric) {
+  return std::find(options.metric.begin(), options.metric.end(), metric) != options.metric.end();
+}
+
+void check_metrics(const CompareOptions& options) {
+  if (options.metric.empty()) throw UsageError("--metric: no metric is given; give c2st, mmd, or both");
+  for (const std::string& metric : options.metric) {
+    if (std::find(kMetrics.begin(), kMetrics.end(), metric) != kMetrics.end()) continue;
+    const std::string nearest = nearest_word(metric, kMetrics);
+    throw UsageError(fmt::format("--metric: \"{}\" is unknown; it must be c2st, mmd, or both{}", metric,
+                                 nearest.empty() ? "" : fmt::format("; did you mean \"{}\"?", nearest)));
+  }
+}
+
+SampleTable read_set(const std::string& file, std::int64_t max_rows) {
+  const std::vector<std::string> wanted = {"theta", "samples"};
+  SampleTable table = read_samples(file, wanted);
+  if (max_rows > 0 && table.values.rows() > static_cast<std::size_t>(max_rows))
+    table.values.resize_rows(static_cast<std::size_t>(max_rows));
+  return table;
+}
+
+void check_names(const SampleTable& reference, const SampleTable& samples, const CompareOptions& options) {
+  if (reference.values.cols() != samples.values.cols()) {
+    throw ShapeError(
+        fmt::format("compare: {} has {} columns but {} has {}; both must hold samples of the same parameters",
+                    options.reference, reference.values.cols(), options.samples, samples.values.cols()));
+  }
+  const auto& a = reference.names;
+  const auto& b = samples.names;
+  if (a != b && a.size() == b.size() && std::is_permutation(a.begin(), a.end(), b.begin())) {
+    throw ConfigError(fmt::format(
+        "compare: the columns of {} ({}) are those of {} in another order; bring them into one order",
+        options.samples, fmt::join(b, ", "), options.reference));
+  }
+}
+
+void run_c2st(const SampleTable& reference, const SampleTable& samples, const CompareOptions& options,
+              const RunContext& run, Record& record) {
+  const Stopwatch watch;
+  const C2stOptions settings = {.z_score = options.z_score != "off",
+                                .seed = static_cast<std::uint32_t>(run.seed)};
+  run.log.info("training the classifiers of the two-sample test");
+  const C2stSummary summary = c2st(reference.values, samples.values, settings, run.pool, run.log);
+  record.set("c2st", summary.accuracy);
+  record.set("c2st_folds", RecordValue(summary.fold_accuracy));
+  record.set("c2st_auc", summary.auc);
+  record.set("c2st_chance", summary.chance);
+  record.set("epochs", RecordValue(std::vector<std::int64_t>(summary.epochs.begin(), summary.epochs.end())));
+  record.set("final_loss", RecordValue(summary.final_loss));
+  record.set("c2st_converged", summary.all_converged());
+  record.set("c2st_z_score", settings.z_score);
+  record.set("c2st_seconds", watch.seconds());
+  if (!summary.all_converged())
+    run.log.warning("not every fold of the two-sample test converged; c2st belongs to the last weights");
+}
+
+void run_mmd(const SampleTable& reference, const SampleTable& samples, const CompareOptions& options,
+             const RunContext& run, Record& record) {
+  const Stopwatch watch;
+  const MmdOptions settings = {.z_score = options.z_score == "on"};
+  run.log.info("computing the maximum mean discrepancy");
+  const MmdSummary summary = mmd(reference.values, samples.values, settings, run.pool);
+  record.set("mmd2", summary.mmd2);
+  record.set("bandwidth", summary.bandwidth);
+  record.set("mmd_z_score", settings.z_score);
+  record.set("mmd_seconds", watch.seconds());
+}
+
+}  // namespace
+
+CompareResult compare(const CompareOptions& options, const RunContext& run) {
+  check_metrics(options);
+  if (run.seed > 0xffffffffULL)
+    throw UsageError(fmt::format("--seed: seed = {} must be below 4294967296 for the classifier", run.seed));
+  const Stopwatch watch;
+  const SampleTable reference = read_set(options.reference, options.max_rows);
+  const SampleTable samples = read_set(options.samples, options.max_rows);
+  check_names(reference, samples, options);
+  CompareResult result;
+  Record& record = result.record;
+  record.set("schema_version", Record::kSchemaVersion);
+  record.set("command", "compare");
+  record.set("nrec_version", nrec_version());
+  record.set("reference", options.reference);
+  record.set("samples", options.samples);
+  record.set("reference_hash", file_hash(options.reference));
+  record.set("samples_hash", file_hash(options.samples));
+  record.set("seed", RecordValue(static_cast<std::int64_t>(run.seed)));
+  record.set("reference_rows", reference.values.rows());
+  record.set("samples_rows", samples.values.rows());
+  record.set("columns", reference.values.cols());
+  if (wants(options, "c2st")) run_c2st(reference, samples, options, run, record);
+  if (wants(options, "mmd")) run_mmd(reference, samples, options, run, record);
+  record.set("seconds", watch.seconds());
+  return result;
+}
+
+}  // namespace nrec

@@ -1,0 +1,176 @@
+#include "nrec/commands/infer.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "commands/inputs.h"
+#include "commands/results.h"
+#include "nrec/io/file.h"
+
+namespace nrec {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::array kInferFiles = {files::kEstimator, files::kCheckpoint, files::kDrawsNpz,
+                                    files::kDrawsCsv,  files::kRecord,     files::kConfig};
+constexpr std::array kTrainFiles = {files::kEstimator, files::kCheckpoint, files::kRecord, files::kConfig};
+constexpr double kTrainingShare = 0.9;  // of a time limit, when sampling is to follow
+
+fs::path folder_of(const Problem& problem, const OutputOptions& output) {
+  if (!output.out.empty()) return output.out;
+  const std::string stem = problem.file.empty() ? problem.simulations.task : problem.file.stem().string();
+  return (stem.empty() ? std::string("nrec") : stem) + "_run";
+}
+
+/// The stages that infer and train share, and what they hand on.
+class Run {
+ public:
+  Run(std::string_view command, const Problem& problem, const OutputOptions& output,
+      const RunContext& context, std::span<const std::string_view> owned)
+      : problem_(problem),
+        output_(output),
+        context_(context),
+        prior_(problem_prior(problem)),
+        folder_(folder_of(problem, output), owned, output) {
+    result_.folder = folder_.path();
+    result_.record = started_record(command, output, context);
+  }
+
+  /// Loads everything and checks that it fits together, before anything of an earlier run is touched.
+  void load(const Observation* observation) {
+    if (output_.resume && !fs::exists(folder_.file(files::kCheckpoint)))
+      context_.log.info("no checkpoint of an earlier run in " + folder_.path().string() + ": starting anew");
+    simulations_ = load_simulations(problem_, prior_, context_);
+    if (observation) {
+      check_observation(*observation, simulations_);
+      const std::string outside = outside_warning(columns_outside(simulations_.set, observation->x_o));
+      if (!outside.empty()) context_.log.warning(outside);
+    }
+    record_inputs();
+    check_training();
+    folder_.clear();
+    write_file(folder_.file(files::kConfig), problem_text(problem_, folder_.path()));
+  }
+
+  /// Trains and writes the estimator. False when there is none to go on with; status and message then say
+  /// why.
+  bool train_estimator(double time_share) {
+    RunContext part = context_;
+    part.time_limit = time_share * seconds_left();
+    context_.log.info(fmt::format("training on {} simulations, {} parameters, {} data",
+                                  simulations_.set.num_rows(), prior_.dim(), simulations_.set.dim_x()));
+    TrainingResult trained =
+        train(prior_, simulations_.set, problem_.network, problem_.training, part, checkpoint());
+    context_.log.info("training: " + trained.summary.message);
+    add_training(result_.record, trained.summary, trained.estimator ? &*trained.estimator : nullptr);
+    result_.message = trained.summary.message;
+    if (trained.summary.status == TrainingStatus::stopped) result_.status = CommandStatus::stopped;
+    if (trained.summary.status == TrainingStatus::budget_spent) result_.status = CommandStatus::budget_spent;
+    if (trained.summary.status == TrainingStatus::diverged) {
+      if (!trained.summary.usable) result_.status = CommandStatus::failed;
+      context_.log.warning(trained.summary.message);
+    }
+    if (!trained.summary.usable || result_.status == CommandStatus::stopped) return false;
+    estimator_ = std::move(trained.estimator);
+    save_estimator(*estimator_, folder_.file(files::kEstimator));
+    estimator_hash_ = file_hash(folder_.file(files::kEstimator));
+    result_.record.set("estimator_hash", estimator_hash_);
+    return true;
+  }
+
+  void sample_and_check(const Observation& observation) {
+    const std::vector<std::uint32_t> rows =
+        validation_rows(simulations_.set.num_rows(), problem_.training.validation_fraction, context_.seed);
+    Matrix<double> theta(rows.size(), prior_.dim());
+    Matrix<double> x(rows.size(), simulations_.set.dim_x());
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      std::ranges::copy(std::as_const(simulations_.set.theta).row(rows[i]), theta.row(i).begin());
+      std::ranges::copy(std::as_const(simulations_.set.x).row(rows[i]), x.row(i).begin());
+    }
+    RunContext part = context_;
+    part.time_limit = seconds_left();
+    const CommandStatus trained = result_.status;
+    const SamplingStage stage{
+        *estimator_, estimator_hash_, observation.x_o, problem_.sampling, problem_.check, theta,
+        x,           folder_,         output_.resume};
+    stage.run(part, result_);
+    if (result_.status == CommandStatus::done) result_.status = trained;
+  }
+
+  CommandResult finish() {
+    result_.record.set("status", command_status_name(result_.status));
+    result_.record.set("message", result_.message);
+    result_.record.set("seconds", watch_.seconds());
+    write_record(result_.record, folder_);
+    return std::move(result_);
+  }
+
+ private:
+  CheckpointOptions checkpoint() const {
+    return {.path = folder_.file(files::kCheckpoint), .resume = output_.resume};
+  }
+
+  /// Everything that train() refuses is refused here, while the files of an earlier run are untouched: a
+  /// training that is told to stop before its first step checks its arguments and the checkpoint, and does
+  /// nothing else.
+  void check_training() const {
+    StopRequest at_once;
+    at_once.request(1);
+    const bool goes_on = output_.resume && fs::exists(folder_.file(files::kCheckpoint));
+    const RunContext silent = {
+        .pool = context_.pool, .seed = context_.seed, .isa = context_.isa, .stop = &at_once};
+    train(prior_, simulations_.set, problem_.network, problem_.training, silent,
+          goes_on ? checkpoint() : CheckpointOptions{});
+  }
+
+  double seconds_left() const { return std::max(0.0, context_.time_limit - watch_.seconds()); }
+
+  void record_inputs() {
+    Problem shown = problem_;
+    OptionTable table;
+    describe(table, shown);
+    add_options(result_.record, table);
+    result_.record.set("parameters", RecordValue(prior_.names()));
+    result_.record.set("prior", RecordValue(prior_.description()));
+    result_.record.merge("inputs.", input_record(problem_));
+    result_.record.set("simulations.source", simulations_.set.source);
+    result_.record.set("simulations.num_rows", simulations_.set.num_rows());
+    result_.record.set("simulations.num_dropped", simulations_.set.num_dropped);
+    result_.record.set("simulations.dim_x", simulations_.set.dim_x());
+  }
+
+  const Problem& problem_;
+  const OutputOptions& output_;
+  const RunContext& context_;
+  Stopwatch watch_;
+  Prior prior_;
+  OutputFolder folder_;
+  LoadedSimulations simulations_;
+  std::optional<RatioEstimator> estimator_;
+  std::string estimator_hash_;
+  CommandResult result_;
+};
+
+}  // namespace
+
+CommandResult infer(const Problem& problem, const OutputOptions& output, const RunContext& context) {
+  validate(problem);
+  const Observation observation = read_observation(problem.observation);
+  Run run("infer", problem, output, context, kInferFiles);
+  run.load(&observation);
+  if (run.train_estimator(kTrainingShare)) run.sample_and_check(observation);
+  return run.finish();
+}
+
+CommandResult train_command(const Problem& problem, const OutputOptions& output, const RunContext& context) {
+  validate(problem);
+  Run run("train", problem, output, context, kTrainFiles);
+  run.load(nullptr);
+  run.train_estimator(1.0);
+  return run.finish();
+}
+
+}  // namespace nrec

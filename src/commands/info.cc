@@ -1,0 +1,154 @@
+#include "nrec/commands/info.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "commands/results.h"
+#include "nrec/core/error.h"
+#include "nrec/core/options.h"
+#include "nrec/io/file.h"
+#include "nrec/io/hdf5.h"
+#include "nrec/io/json.h"
+#include "nrec/io/npy.h"
+#include "nrec/io/npz.h"
+#include "nrec/io/safetensors.h"
+#include "nrec/io/tables.h"
+#include "nrec/kernels/dispatch.h"
+#include "nrec/training/ratio_estimator.h"
+
+namespace nrec {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string value_text(const RecordValue& value) {
+  if (const bool* flag = std::get_if<bool>(&value)) return *flag ? "yes" : "no";
+  if (const auto* whole = std::get_if<std::int64_t>(&value)) return std::to_string(*whole);
+  if (const double* real = std::get_if<double>(&value)) return fmt::format("{:.6g}", *real);
+  if (const auto* text = std::get_if<std::string>(&value)) return *text;
+  if (const auto* texts = std::get_if<std::vector<std::string>>(&value))
+    return fmt::format("{}", fmt::join(*texts, ", "));
+  if (const auto* reals = std::get_if<std::vector<double>>(&value)) {
+    return reals->size() > 8 ? fmt::format("({} numbers)", reals->size())
+                             : fmt::format("{:.6g}", fmt::join(*reals, ", "));
+  }
+  const auto& wholes = std::get<std::vector<std::int64_t>>(value);
+  return wholes.size() > 8 ? fmt::format("({} numbers)", wholes.size())
+                           : fmt::format("{}", fmt::join(wholes, ", "));
+}
+
+/// Adds an entry to the record and a line for people.
+struct Listing {
+  InfoResult result;
+  void add(const std::string& name, RecordValue value) {
+    result.lines.push_back(fmt::format("{:<26} {}", name, value_text(value)));
+    result.record.set(name, std::move(value));
+  }
+};
+
+void list_estimator(const fs::path& path, Listing& list) {
+  const RatioEstimator estimator = load_estimator(path);
+  list.add("kind", std::string("estimator"));
+  list.add("parameters", estimator.prior.names());
+  list.add("prior", estimator.prior.description());
+  list.add("dim_x", static_cast<std::int64_t>(estimator.x_standardiser.dim()));
+  list.add("weights", static_cast<std::int64_t>(estimator.network.weights().size()));
+  for (const auto& [name, value] : estimator.settings.entries()) list.add(name, value);
+  list.add("num_epochs", static_cast<std::int64_t>(estimator.history.size()));
+  list.add("best_epoch", static_cast<std::int64_t>(estimator.best_epoch));
+  if (estimator.best_epoch < 1 || static_cast<std::size_t>(estimator.best_epoch) > estimator.history.size())
+    return;
+  const EpochRecord& best = estimator.history[static_cast<std::size_t>(estimator.best_epoch) - 1];
+  list.add("best_training_loss", best.training_loss);
+  list.add("best_validation_loss", best.validation_loss);
+  list.add("best_validation_loss_se", best.validation_loss_se);
+  list.add("mean_ratio", best.mean_ratio);
+}
+
+void list_safetensors(const fs::path& path, Listing& list) {
+  const TensorFile file = read_safetensors(path);
+  const auto format = file.metadata.find("format");
+  if (format != file.metadata.end() && format->second == "nrec-estimator") return list_estimator(path, list);
+  const bool is_checkpoint = format != file.metadata.end() && format->second == "nrec-checkpoint";
+  list.add("kind", std::string(is_checkpoint ? "checkpoint of a training run" : "safetensors"));
+  if (is_checkpoint) {
+    if (const NamedTensor* history = file.find("history"); history && !history->shape.empty())
+      list.add("num_epochs", static_cast<std::int64_t>(history->shape[0]));
+    return;
+  }
+  for (const NamedTensor& tensor : file.tensors) list.add(tensor.name, shape_text(tensor.shape));
+}
+
+void list_arrays(const NamedArrays& arrays, const char* kind, Listing& list) {
+  list.add("kind", std::string(kind));
+  for (const auto& [name, array] : arrays) {
+    const auto finite = std::count_if(array.values.begin(), array.values.end(),
+                                      [](double value) { return std::isfinite(value); });
+    const auto bad = static_cast<std::int64_t>(array.values.size()) - finite;
+    list.add(name.empty() ? "array" : name, fmt::format("{} of {}{}", shape_text(array.shape), array.dtype,
+                                                        bad ? fmt::format(", {} not finite", bad) : ""));
+  }
+}
+
+void list_table(const fs::path& path, Listing& list) {
+  const SampleTable table = read_samples(path);
+  list.add("kind", std::string("table"));
+  list.add("rows", static_cast<std::int64_t>(table.values.rows()));
+  list.add("columns", static_cast<std::int64_t>(table.values.cols()));
+  if (!table.names.empty()) list.add("names", table.names);
+}
+
+void list_record(const fs::path& path, Listing& list) {
+  const Record record = record_from_json(read_file(path), path.string());
+  list.add("kind", std::string("record"));
+  for (const auto& [name, value] : record.entries()) list.add(name == "kind" ? "record.kind" : name, value);
+}
+
+/// First bytes of a file; "" when it is shorter. A file that cannot be read is left to the reader's own
+/// message.
+std::string first_bytes(const fs::path& path) {
+  std::FILE* file = std::fopen(path.c_str(), "rb");
+  if (!file) return {};
+  std::string bytes(16, '\0');
+  bytes.resize(std::fread(bytes.data(), 1, bytes.size(), file));
+  std::fclose(file);
+  return bytes;
+}
+
+}  // namespace
+
+InfoResult info(const fs::path& path) {
+  std::error_code code;
+  const fs::path file = fs::is_directory(path, code) ? path / files::kRecord : path;
+  const std::string start = fs::is_regular_file(file, code) ? first_bytes(file) : std::string();
+  Listing list;
+  list.add("file", file.string());
+  if (start.starts_with("PK")) {
+    list_arrays(read_npz(file), "archive of arrays (.npz)", list);
+  } else if (start.starts_with("\x93NUMPY")) {
+    list_arrays({{"", read_npy(file)}}, "array (.npy)", list);
+  } else if (start.starts_with("\x89HDF")) {
+    const std::vector<std::string> names = hdf5_names(file);
+    list_arrays(read_hdf5(file, names), "HDF5", list);
+  } else if (start.size() > 9 && start[8] == '{') {
+    list_safetensors(file, list);
+  } else if (start.starts_with("{")) {
+    list_record(file, list);
+  } else {
+    list_table(file, list);
+  }
+  return std::move(list.result);
+}
+
+InfoResult cpu_info() {
+  Listing list;
+  list.add("chosen", resolve_isa("auto"));
+  for (const IsaStatus& isa : isa_list())
+    list.add(isa.name, std::string(isa.available ? "available" : "not available: " + isa.reason));
+  return std::move(list.result);
+}
+
+}  // namespace nrec

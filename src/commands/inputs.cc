@@ -1,0 +1,222 @@
+#include "commands/inputs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "nrec/commands/infer.h"
+#include "nrec/core/error.h"
+#include "nrec/io/file.h"
+#include "nrec/io/tables.h"
+#include "nrec/simulation/simulator.h"
+#include "nrec/tasks/task.h"
+
+namespace nrec {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Two files are one pair (theta, x) when they hold one array each or one of them says theta in its name.
+bool is_one_pair(const std::vector<fs::path>& paths) {
+  if (paths.size() != 2) return false;
+  const auto says_theta = [](const fs::path& path) {
+    return path.filename().string().find("theta") != std::string::npos;
+  };
+  return (paths[0].extension() == ".npy" && paths[1].extension() == ".npy") ||
+         says_theta(paths[0]) != says_theta(paths[1]);
+}
+
+void append(PairTable& all, PairTable&& more, const std::string& where) {
+  if (all.theta.empty()) {
+    all = std::move(more);
+    return;
+  }
+  if (more.theta.cols() != all.theta.cols() || more.x.cols() != all.x.cols()) {
+    throw ShapeError(
+        fmt::format("{}: theta has {} columns and x {}, but {} and {} in the files before it; all files must "
+                    "have the same columns",
+                    where, more.theta.cols(), more.x.cols(), all.theta.cols(), all.x.cols()));
+  }
+  if (more.x_names != all.x_names)
+    throw ConfigError(where +
+                      ": the columns of x are named or ordered differently from those of the files before "
+                      "it; bring them into one order");
+  const auto join = [](Matrix<double>& into, Matrix<double>& from) {
+    const std::size_t rows = into.rows() + from.rows();
+    const std::size_t cols = into.cols();
+    std::vector<double> values = std::move(into.values());
+    values.insert(values.end(), from.values().begin(), from.values().end());
+    into = Matrix<double>(rows, cols, std::move(values));
+  };
+  join(all.theta, more.theta);
+  join(all.x, more.x);
+}
+
+PairTable read_files(const Problem& problem, const Prior& prior) {
+  std::vector<fs::path> paths(problem.simulations.files.begin(), problem.simulations.files.end());
+  if (is_one_pair(paths)) return read_pairs(paths, prior.names());
+  PairTable all;
+  for (const fs::path& path : paths)
+    append(all, read_pairs(std::span(&path, 1), prior.names()), path.string());
+  return all;
+}
+
+/// Named columns of theta must be the parameters in their order; two .csv files are matched by position alone
+/// otherwise.
+void check_theta_names(const PairTable& pairs, const Prior& prior, const std::string& source) {
+  const bool is_permuted = pairs.theta_names != prior.names() &&
+                           std::is_permutation(pairs.theta_names.begin(), pairs.theta_names.end(),
+                                               prior.names().begin(), prior.names().end());
+  if (is_permuted)
+    throw ConfigError(source +
+                      ": the columns of theta are the parameters in another order; bring [parameters] into "
+                      "the order of the file");
+}
+
+LoadedSimulations from_files(const Problem& problem, const Prior& prior) {
+  PairTable pairs = read_files(problem, prior);
+  LoadedSimulations loaded;
+  // Without folders: the name goes into the estimator, which must not depend on where the files lie.
+  for (const std::string& file : problem.simulations.files)
+    loaded.set.source += (loaded.set.source.empty() ? "" : ", ") + fs::path(file).filename().string();
+  check_theta_names(pairs, prior, loaded.set.source);
+  const auto wanted = static_cast<std::size_t>(problem.simulations.num_simulations);
+  if (problem.simulations.num_simulations_given) {
+    if (wanted > pairs.theta.rows()) {
+      throw ShapeError(fmt::format(
+          "{}: holds {} simulations, fewer than num_simulations = {}; leave num_simulations out to use all",
+          loaded.set.source, pairs.theta.rows(), wanted));
+    }
+    pairs.theta.resize_rows(wanted);
+    pairs.x.resize_rows(wanted);
+  }
+  loaded.x_names = std::move(pairs.x_names);
+  loaded.set.theta = std::move(pairs.theta);
+  loaded.set.x = std::move(pairs.x);
+  return loaded;
+}
+
+LoadedSimulations from_task(const Problem& problem, const RunContext& run) {
+  const TaskOptions options = {.component_per_call = problem.simulations.component_per_call,
+                               .component_seed = run.seed};
+  const std::unique_ptr<Task> task = make_task(problem.simulations.task, options);
+  const auto count = static_cast<std::size_t>(problem.simulations.num_simulations);
+  run.log.info(fmt::format("simulating {} rows of task {}", count, task->name()));
+  LoadedSimulations loaded;
+  loaded.set = simulate_from_prior(task->prior(), task->simulator(), count, run.seed, run.pool, run.log);
+  return loaded;
+}
+
+}  // namespace
+
+LoadedSimulations load_simulations(const Problem& problem, const Prior& prior, const RunContext& run) {
+  const bool is_task = !problem.simulations.task.empty();
+  LoadedSimulations loaded = is_task ? from_task(problem, run) : from_files(problem, prior);
+  if (loaded.set.parameter_names.empty() && loaded.set.dim_theta() == prior.dim())
+    loaded.set.parameter_names = prior.names();
+  check_simulations(loaded.set);
+  try {
+    loaded.set = without_failures(std::move(loaded.set), problem.simulations.drop_failed);
+  } catch (const DomainError& error) {
+    if (is_task) throw SimulationFailureError(error.what());
+    throw;
+  }
+  if (loaded.set.num_dropped > 0) {
+    const std::size_t all = loaded.set.num_rows() + loaded.set.num_dropped;
+    run.log.warning(
+        fmt::format("{} of {} simulations failed and were left out ({:.3g} %); the posterior is biased "
+                    "towards parameters that do not fail",
+                    loaded.set.num_dropped, all,
+                    100.0 * static_cast<double>(loaded.set.num_dropped) / static_cast<double>(all)));
+  }
+  return loaded;
+}
+
+Observation read_observation(const ObservationOptions& options) {
+  if (options.file.empty()) {
+    throw ConfigError(
+        "observation: no file is given; name the observed data under [observation] file = \"x_o.npy\" or by "
+        "--observation FILE (a task brings parameters and a simulator, not the observation)");
+  }
+  const std::vector<std::string> wanted = {"x_o", "x"};
+  SampleTable table = read_samples(options.file, wanted);
+  Observation observation;
+  observation.names = table.names;
+  std::size_t row = 0;
+  if (table.one_dimensional) {
+    if (options.row > 0)
+      throw ShapeError(
+          fmt::format("{}: row = {} is asked for, but the file holds one observation, a list of {} numbers; "
+                      "leave row out",
+                      options.file, options.row, table.values.rows()));
+    observation.x_o = std::move(table.values.values());
+  } else {
+    if (options.row < 0 && table.values.rows() > 1) {
+      throw ShapeError(
+          fmt::format("{}: holds {} rows of {} numbers, but one observation is wanted. If each row is an "
+                      "observation of its own, choose one by --row (from 0); if all rows are one "
+                      "observation, write them as one row; posteriors of many independent rows at once are "
+                      "not in this version",
+                      options.file, table.values.rows(), table.values.cols()));
+    }
+    row = options.row < 0 ? 0 : static_cast<std::size_t>(options.row);
+    if (row >= table.values.rows())
+      throw ShapeError(fmt::format("{}: row = {} is not there; the file has rows 0 to {}", options.file,
+                                   options.row, table.values.rows() - 1));
+    observation.x_o.assign(table.values.row(row).begin(), table.values.row(row).end());
+  }
+  for (std::size_t j = 0; j < observation.x_o.size(); ++j) {
+    if (std::isfinite(observation.x_o[j])) continue;
+    throw DomainError(
+        fmt::format("{}: x_o[{}]{} = {}; every number of an observation must be finite: mend the file, or "
+                    "leave that column out of x and x_o",
+                    options.file, j, j < observation.names.size() ? " (" + observation.names[j] + ")" : "",
+                    number_text(observation.x_o[j])));
+  }
+  return observation;
+}
+
+void check_observation(const Observation& observation, const LoadedSimulations& simulations) {
+  if (observation.x_o.size() != simulations.set.dim_x()) {
+    throw ShapeError(
+        fmt::format("observation: x_o has {} numbers; the simulations have {} columns of x; give one "
+                    "observation in the same order and units",
+                    observation.x_o.size(), simulations.set.dim_x()));
+  }
+  const auto& names = simulations.x_names;
+  if (names.size() == observation.names.size() && names != observation.names &&
+      std::is_permutation(names.begin(), names.end(), observation.names.begin())) {
+    throw ConfigError(fmt::format(
+        "observation: its columns ({}) are those of the simulations in another order; write them as {}",
+        fmt::join(observation.names, ", "), fmt::join(names, ", ")));
+  }
+}
+
+std::vector<OutsideColumn> columns_outside(const SimulationSet& simulations, const std::vector<double>& x_o) {
+  std::vector<OutsideColumn> columns;
+  for (std::size_t j = 0; j < x_o.size(); ++j) {
+    double low = simulations.x(0, j), high = low;
+    for (std::size_t i = 1; i < simulations.num_rows(); ++i) {
+      low = std::min(low, simulations.x(i, j));
+      high = std::max(high, simulations.x(i, j));
+    }
+    if (x_o[j] < low || x_o[j] > high) columns.push_back({j, x_o[j], low, high});
+  }
+  return columns;
+}
+
+Record input_record(const Problem& problem) {
+  std::vector<std::string> names = problem.simulations.files;
+  if (!problem.observation.file.empty()) names.push_back(problem.observation.file);
+  if (!problem.parameters.from_samples.empty()) names.push_back(problem.parameters.from_samples.string());
+  std::vector<std::string> hashes;
+  for (const std::string& name : names) hashes.push_back(file_hash(name));
+  Record record;
+  record.set("files", RecordValue(names));
+  record.set("hashes", RecordValue(hashes));
+  return record;
+}
+
+}  // namespace nrec

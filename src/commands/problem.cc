@@ -1,0 +1,250 @@
+#include "nrec/commands/problem.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "commands/parameters_section.h"
+#include "nrec/core/error.h"
+#include "nrec/core/suggest.h"
+#include "nrec/io/tables.h"
+#include "nrec/io/toml.h"
+#include "nrec/tasks/task.h"
+
+namespace nrec {
+
+namespace {
+
+namespace fs = std::filesystem;
+constexpr std::size_t kShownErrors = 10;
+constexpr const char* kExternal =
+    "external simulators come with nrec simulate, not in this version; write theta and x into a file and "
+    "name it under files";
+
+std::string joined(const std::vector<std::string>& errors) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min(errors.size(), kShownErrors); ++i) text += (i ? "\n" : "") + errors[i];
+  if (errors.size() > kShownErrors) text += fmt::format("\nand {} more", errors.size() - kShownErrors);
+  return text;
+}
+
+std::vector<std::string> section_names(const OptionTable& table) {
+  std::vector<std::string> names = {"parameters"};
+  for (const OptionEntry& entry : table.entries()) {
+    if (std::find(names.begin(), names.end(), entry.section) == names.end()) names.push_back(entry.section);
+  }
+  return names;
+}
+
+/// The value of a key as an option takes it. Errors: ConfigError for kinds that no option has.
+OptionValue option_value(const TomlValue& value, std::string_view name) {
+  if (const bool* flag = std::get_if<bool>(&value.value)) return *flag;
+  if (const auto* whole = std::get_if<std::int64_t>(&value.value)) return *whole;
+  if (const double* real = std::get_if<double>(&value.value)) return *real;
+  if (const auto* text = std::get_if<std::string>(&value.value)) return *text;
+  std::vector<std::string> texts;
+  const auto* list = std::get_if<TomlArray>(&value.value);
+  for (const TomlValue& item : list ? *list : TomlArray{}) {
+    const auto* text = std::get_if<std::string>(&item.value);
+    if (!text) throw ConfigError(fmt::format("{} must be a list of texts", name));
+    texts.push_back(*text);
+  }
+  if (!list) throw ConfigError(fmt::format("{} = {} must be a single value", name, shown_value(value)));
+  return texts;
+}
+
+/// Reads one problem file into a Problem, collecting what is wrong.
+class ProblemReader {
+ public:
+  ProblemReader(const fs::path& path, Problem& problem, const OptionTable& table)
+      : file_(path.string()), problem_(problem), table_(table) {}
+
+  void read(const TomlValue& root) {
+    const std::vector<std::string> known = section_names(table_);
+    for (const auto& [name, value] : std::get<TomlTable>(root.value)) {
+      const std::string where = fmt::format("{}:{}: ", file_, value.line);
+      if (!std::holds_alternative<TomlTable>(value.value)) {
+        errors_.push_back(where +
+                          fmt::format("\"{}\" stands outside a section; every key belongs under one of [{}]",
+                                      name, fmt::join(known, "], [")));
+      } else if (name == "parameters") {
+        read_parameters(value, file_, problem_.parameters, errors_);
+      } else if (std::find(known.begin(), known.end(), name) == known.end() || name.empty()) {
+        const std::string nearest = nearest_word(name, known);
+        errors_.push_back(where + fmt::format("unknown section [{}]; ", name) +
+                          (nearest.empty() ? fmt::format("the sections are [{}]", fmt::join(known, "], ["))
+                                           : fmt::format("did you mean [{}]?", nearest)));
+      } else {
+        read_section(name, std::get<TomlTable>(value.value));
+      }
+    }
+  }
+
+  const std::vector<std::string>& errors() const { return errors_; }
+
+ private:
+  void read_section(const std::string& section, const TomlTable& table) {
+    for (const auto& [key, value] : table) {
+      const std::string where = fmt::format("{}:{}: [{}]", file_, value.line, section);
+      if (section == "simulations" && (key == "command" || key == "library") && !table_.find(section, key)) {
+        throw UnsupportedError(fmt::format("{}: {}: {}", where, key, kExternal));
+      }
+      try {
+        table_.set(section, key, option_value(value, key), where);
+      } catch (const ConfigError& error) {
+        const std::string text = error.what();
+        errors_.push_back(text.starts_with(where) ? text : where + ": " + text);
+      }
+      if (section == "simulations" && key == "num_simulations")
+        problem_.simulations.num_simulations_given = true;
+    }
+  }
+
+  std::string file_;
+  Problem& problem_;
+  const OptionTable& table_;
+  std::vector<std::string> errors_;
+};
+
+/// File names of the problem file start from its folder; "" stays "".
+void start_from(const fs::path& folder, Problem& problem) {
+  const auto put = [&](std::string& name) {
+    if (!name.empty()) name = (folder / name).string();
+  };
+  for (std::string& name : problem.simulations.files) put(name);
+  put(problem.observation.file);
+  if (!problem.parameters.from_samples.empty())
+    problem.parameters.from_samples = folder / problem.parameters.from_samples;
+}
+
+}  // namespace
+
+void apply(const OptionOverride& flag, const OptionTable& table) {
+  try {
+    if (flag.values.size() == 1) {
+      table.set_from_text(flag.section, flag.name, flag.values.front(), flag.where);
+    } else {
+      table.set(flag.section, flag.name, flag.values, flag.where);
+    }
+  } catch (const ConfigError& error) {
+    throw UsageError(error.what());
+  }
+}
+
+Problem read_problem(const fs::path& path, std::span<const OptionOverride> overrides) {
+  Problem problem;
+  OptionTable table;
+  describe(table, problem);
+  std::vector<std::string> file_errors;
+  if (!path.empty()) {
+    problem.file = path;
+    ProblemReader reader(path, problem, table);
+    reader.read(read_toml(path));
+    file_errors = reader.errors();
+    start_from(path.parent_path(), problem);
+  }
+  std::vector<std::string> flag_errors;
+  for (const OptionOverride& flag : overrides) {
+    try {
+      apply(flag, table);
+      if (flag.section == "simulations" && flag.name == "num_simulations")
+        problem.simulations.num_simulations_given = true;
+    } catch (const UsageError& error) {
+      flag_errors.emplace_back(error.what());
+    }
+  }
+  if (!flag_errors.empty()) throw UsageError(joined(flag_errors));
+  if (!file_errors.empty()) throw ConfigError(joined(file_errors));
+  return problem;
+}
+
+void validate(const Problem& problem) {
+  const std::string where = problem.file.empty() ? std::string("problem") : problem.file.string();
+  const bool has_files = !problem.simulations.files.empty();
+  const bool has_task = !problem.simulations.task.empty();
+  const bool has_parameters = !problem.parameters.terms.empty() || !problem.parameters.from_samples.empty();
+  std::vector<std::string> errors;
+  if (!has_files && !has_task)
+    errors.push_back(
+        where +
+        ": [simulations] needs a source; give files = [\"sims.npz\"] (with theta and x) or task = \"" +
+        task_names().front() + "\"");
+  if (has_files && has_task)
+    errors.push_back(where + ": [simulations] has two sources, files and task = \"" +
+                     problem.simulations.task + "\"; keep one");
+  if (has_task && has_parameters)
+    errors.push_back(where + ": [parameters] is given, but task = \"" + problem.simulations.task +
+                     "\" brings its own; remove one of them");
+  if (has_files && !has_parameters)
+    errors.push_back(where +
+                     ": [parameters] is missing; list the columns of theta in order, each with the prior "
+                     "that the simulations were drawn from");
+  if (problem.simulations.component_per_call && problem.simulations.task != "gaussian_mixture") {
+    errors.push_back(where +
+                     ": [simulations] component_per_call is for task = \"gaussian_mixture\" only; remove it");
+  }
+  if (!errors.empty()) throw ConfigError(joined(errors));
+  if (problem.check.level == "full")
+    throw UnsupportedError(
+        where + ": [check] level = \"full\" comes with nrec check, not in this version; use \"quick\"");
+}
+
+Prior problem_prior(const Problem& problem) {
+  if (!problem.simulations.task.empty()) return make_task(problem.simulations.task)->prior();
+  const ParameterOptions& parameters = problem.parameters;
+  if (parameters.from_samples.empty()) {
+    try {
+      return Prior::from_terms(parameters.terms);
+    } catch (const ConfigError& error) {
+      throw ConfigError(problem.file.string() + ": [parameters]: " + error.what());
+    }
+  }
+  const std::vector<std::string> wanted = {"theta", "samples"};
+  SampleTable table = read_samples(parameters.from_samples, wanted);
+  std::vector<std::string> names = parameters.names.empty() ? table.names : parameters.names;
+  for (std::size_t d = names.size();
+       parameters.names.empty() && table.names.empty() && d < table.values.cols(); ++d)
+    names.push_back(fmt::format("theta_{}", d + 1));
+  return Prior::from_samples(std::move(names), std::move(table.values));
+}
+
+namespace {
+
+std::string seen_from(const fs::path& folder, const std::string& name) {
+  if (name.empty() || fs::path(name).is_absolute()) return name;
+  return fs::proximate(fs::absolute(name), fs::absolute(folder)).generic_string();
+}
+
+}  // namespace
+
+std::string problem_text(const Problem& problem, const fs::path& folder) {
+  Problem shown = problem;
+  for (std::string& name : shown.simulations.files) name = seen_from(folder, name);
+  shown.observation.file = seen_from(folder, shown.observation.file);
+  OptionTable table;
+  describe(table, shown);
+  std::string text;
+  const bool has_task = !shown.simulations.task.empty();
+  if (!has_task)
+    text += parameters_text(shown.parameters, seen_from(folder, shown.parameters.from_samples.string()));
+  std::string section;
+  for (const OptionEntry& entry : table.entries()) {
+    const OptionValue value = entry.current();
+    const auto* word = std::get_if<std::string>(&value);
+    const auto* list = std::get_if<std::vector<std::string>>(&value);
+    if ((word && word->empty()) || (list && list->empty())) continue;
+    if (entry.name == "num_simulations" && !has_task && !shown.simulations.num_simulations_given) continue;
+    if (entry.section != section)
+      text += fmt::format("{}[{}]\n", text.empty() ? "" : "\n", section = entry.section);
+    std::string value_text = word ? toml_text(*word) : option_value_text(value);
+    if (list) {
+      std::vector<std::string> quoted;
+      for (const std::string& item : *list) quoted.push_back(toml_text(item));
+      value_text = fmt::format("[{}]", fmt::join(quoted, ", "));
+    }
+    text += fmt::format("{} = {}\n", entry.name, value_text);
+  }
+  return text;
+}
+
+}  // namespace nrec

@@ -1,0 +1,115 @@
+// The verbs that read results: nrec compare and nrec info.
+#include <cmath>
+
+#include "nrec/core/random.h"
+#include "nrec/io/csv.h"
+#include "nrec/io/json.h"
+#include "nrec/io/npy.h"
+#include "nrec/io/npz.h"
+#include "toy_problem.h"
+
+namespace nrec::cli {
+namespace {
+
+class Compare : public ProgramTest {
+ protected:
+  void SetUp() override {
+    ProgramTest::SetUp();
+    write_csv(folder_ / "a.csv", names_, normals(1, 0.0));
+    write_npy(folder_ / "b.npy", normals(2, 0.0));
+    write_npz(folder_ / "c.npz",
+              {{"theta", to_array(normals(3, 3.0))}, {"log_ratio", to_array(normals(4, 0.0))}});
+  }
+  static Matrix<double> normals(std::uint64_t row, double shift) {
+    RandomStream random(11, Stream::check, row);
+    Matrix<double> values(400, 2);
+    for (double& value : values.values()) value = shift + random.normal();
+    return values;
+  }
+  Record compared(const Words& more) const {
+    Words words = {"compare"};
+    words.insert(words.end(), more.begin(), more.end());
+    words.emplace_back("--json");
+    const Outcome outcome = run(words);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return record_from_json(outcome.out, "stdout");
+  }
+  const std::vector<std::string> names_ = {"a", "b"};
+};
+
+TEST_F(Compare, TellsEqualFromDifferent) {
+  const Record same = compared({"a.csv", "b.npy"});
+  const Record different = compared({"a.csv", "c.npz"});
+  // 800 rows: the standard error of an accuracy is 0.018.
+  EXPECT_LT(std::fabs(std::get<double>(*same.find("c2st")) - 0.5), 4 * 0.018);
+  EXPECT_GT(std::get<double>(*different.find("c2st")), 0.95);
+  EXPECT_LT(std::fabs(std::get<double>(*same.find("mmd2"))), 0.02);
+  EXPECT_GT(std::get<double>(*different.find("mmd2")), 0.5);
+  EXPECT_EQ(std::get<std::vector<double>>(*same.find("c2st_folds")).size(), 5u);
+  EXPECT_EQ(std::get<std::vector<std::int64_t>>(*same.find("epochs")).size(), 5u);
+  EXPECT_GT(std::get<double>(*same.find("bandwidth")), 0);
+}
+
+TEST_F(Compare, OptionsAreHeard) {
+  const Record only_mmd =
+      compared({"a.csv", "b.npy", "--metric", "mmd", "--max-rows", "100", "--z-score", "on"});
+  EXPECT_EQ(only_mmd.find("c2st"), nullptr);
+  EXPECT_EQ(std::get<std::int64_t>(*only_mmd.find("reference_rows")), 100);
+  EXPECT_TRUE(std::get<bool>(*only_mmd.find("mmd_z_score")));
+  const Record one = compared({"a.csv", "b.npy", "--metric", "c2st", "--seed", "1"});
+  const Record two = compared({"a.csv", "b.npy", "--metric", "c2st", "--seed", "2", "--out", "record.json"});
+  EXPECT_NE(std::get<std::vector<double>>(*one.find("c2st_folds")),
+            std::get<std::vector<double>>(*two.find("c2st_folds")));
+  expect_in(content("record.json"), "\"c2st\"");
+  const Outcome text = run({"compare", "a.csv", "b.npy", "--metric", "mmd"});
+  expect_in(text.out, "mmd2");
+  EXPECT_EQ(text.last_line(), "nrec compare: done");
+}
+
+TEST_F(Compare, RefusesWhatDoesNotFit) {
+  const auto refuse = [&](const Words& words, int code, const std::string& message) {
+    const Outcome outcome = run(words);
+    EXPECT_EQ(outcome.code, code);
+    expect_in(outcome.err, message);
+  };
+  refuse({"compare", "a.csv"}, 2, "SAMPLES is missing");
+  refuse({"compare", "a.csv", "b.npy", "--metric", "c2sd"}, 2, "did you mean \"c2st\"?");
+  refuse({"compare", "a.csv", "d.npy"}, 3, "d.npy");
+  write("three.csv", "1,2,3\n4,5,6\n");
+  refuse({"compare", "a.csv", "three.csv"}, 3, "a.csv has 2 columns but three.csv has 3");
+  write("permuted.csv", "b,a\n1,2\n3,4\n");
+  refuse({"compare", "a.csv", "permuted.csv"}, 3, "in another order");
+}
+
+class Info : public ToyTest {};
+
+TEST_F(Info, DescribesEveryKindOfFile) {
+  ASSERT_EQ(infer(whole_).code, 0);
+  const auto says = [&](const std::string& file, const std::vector<std::string>& parts) {
+    const Outcome outcome = run({"info", file});
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    for (const std::string& part : parts) expect_in(outcome.out, part);
+  };
+  says("p_run/estimator.safetensors",
+       {"estimator", "mass ~ uniform(low = 0, high = 5)", "hidden_features", "best_epoch"});
+  says("p_run/checkpoint.safetensors", {"checkpoint of a training run"});
+  says("p_run/draws.npz", {"theta", "(200, 2)", "log_ratio", "(200,)"});
+  says("p_run/draws.csv", {"rows", "200", "mass, rate"});
+  says("p_run/record.json", {"record", "check.verdict"});
+  says("p_run", {"record.json", "check.verdict"});
+  says("sims.npz", {"(400, 2)", "(400, 3)"});
+  const Outcome json = run({"info", "sims.npz", "--json"});
+  EXPECT_NE(record_from_json(json.out, "stdout").find("theta"), nullptr);
+}
+
+TEST_F(Info, SaysWhichKernelsRunHere) {
+  const Outcome outcome = run({"info", "--cpu"});
+  EXPECT_EQ(outcome.code, 0);
+  expect_in(outcome.out, "chosen");
+  expect_in(outcome.out, "ref");
+  EXPECT_EQ(run({"info"}).code, 2);
+  EXPECT_EQ(run({"info", "nothing.npz"}).code, 3);
+}
+
+}  // namespace
+}  // namespace nrec::cli
