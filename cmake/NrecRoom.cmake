@@ -7,7 +7,11 @@ function(nrec_room room)
   target_include_directories(nrec_${room} PUBLIC ${PROJECT_SOURCE_DIR}/include PRIVATE ${PROJECT_SOURCE_DIR}/src)
   target_link_libraries(nrec_${room} PRIVATE Threads::Threads ${ARG_PACKAGES})
   target_sources(nrec PRIVATE $<TARGET_OBJECTS:nrec_${room}>)
-  target_link_libraries(nrec PRIVATE ${ARG_PACKAGES})
+  # Users of the installed library find its packages through cmake/Install.cmake, by other names.
+  foreach(package IN LISTS ARG_PACKAGES)
+    target_link_libraries(nrec PRIVATE $<BUILD_INTERFACE:${package}>)
+  endforeach()
+  set_property(GLOBAL APPEND PROPERTY NREC_PACKAGES ${ARG_PACKAGES})
 endfunction()
 
 # nrec_room_test(<room> SOURCES a_test.cc ... [LABELS unit ...] [PACKAGES ...]): one GoogleTest program per room.

@@ -23,7 +23,8 @@ std::string column_text(std::size_t column, const std::vector<std::string>& name
 }
 
 std::optional<std::size_t> first_non_finite(std::span<const double> values) {
-  const auto found = std::find_if(values.begin(), values.end(), [](double value) { return !std::isfinite(value); });
+  const auto found =
+      std::find_if(values.begin(), values.end(), [](double value) { return !std::isfinite(value); });
   if (found == values.end()) return std::nullopt;
   return static_cast<std::size_t>(found - values.begin());
 }
@@ -32,11 +33,13 @@ void check_shapes(const SimulationSet& simulations) {
   const std::string where = prefix(simulations);
   const std::size_t rows = simulations.num_rows();
   if (rows != simulations.x.rows()) {
-    throw ShapeError(where + "theta has " + std::to_string(rows) + " rows but x has " + std::to_string(simulations.x.rows()) +
+    throw ShapeError(where + "theta has " + std::to_string(rows) + " rows but x has " +
+                     std::to_string(simulations.x.rows()) +
                      "; row i of x must be the simulation of row i of theta");
   }
   if (rows == 0) throw ShapeError(where + "theta and x have no rows; at least one simulation is needed");
-  if (simulations.dim_theta() == 0) throw ShapeError(where + "theta has no columns; give one column per parameter");
+  if (simulations.dim_theta() == 0)
+    throw ShapeError(where + "theta has no columns; give one column per parameter");
   if (simulations.dim_x() == 0) throw ShapeError(where + "x has no columns; give one column per datum");
   const std::vector<std::string>& names = simulations.parameter_names;
   if (!names.empty() && names.size() != simulations.dim_theta()) {
@@ -44,22 +47,27 @@ void check_shapes(const SimulationSet& simulations) {
                      std::to_string(simulations.dim_theta()) + " columns; give one name per column");
   }
   if (!simulations.status.empty() && simulations.status.size() != rows) {
-    throw ShapeError(where + "status has " + std::to_string(simulations.status.size()) + " entries but there are " +
-                     std::to_string(rows) + " rows; give one status per row, or none");
+    throw ShapeError(where + "status has " + std::to_string(simulations.status.size()) +
+                     " entries but there are " + std::to_string(rows) +
+                     " rows; give one status per row, or none");
   }
 }
 
 // What is known of the failures of a set, in words.
 std::string failure_text(const SimulationSet& simulations) {
-  const auto count = [&](RowStatus status) { return std::count(simulations.status.begin(), simulations.status.end(), status); };
+  const auto count = [&](RowStatus status) {
+    return std::count(simulations.status.begin(), simulations.status.end(), status);
+  };
   const auto failed = count(RowStatus::failed);
   const auto non_finite = count(RowStatus::non_finite);
-  const auto first = static_cast<std::size_t>(
-      std::find_if(simulations.status.begin(), simulations.status.end(), [](RowStatus s) { return s != RowStatus::ok; }) -
-      simulations.status.begin());
+  const auto first =
+      static_cast<std::size_t>(std::find_if(simulations.status.begin(), simulations.status.end(),
+                                            [](RowStatus s) { return s != RowStatus::ok; }) -
+                               simulations.status.begin());
   std::string text = std::to_string(failed + non_finite) + " of " + std::to_string(simulations.num_rows()) +
-                     " simulations failed (" + std::to_string(failed) + " ended with an error, " + std::to_string(non_finite) +
-                     " gave nan or infinity); the first is row " + std::to_string(first + 1);
+                     " simulations failed (" + std::to_string(failed) + " ended with an error, " +
+                     std::to_string(non_finite) + " gave nan or infinity); the first is row " +
+                     std::to_string(first + 1);
   if (const auto column = first_non_finite(simulations.x.row(first))) {
     text += ", x " + column_text(*column, {}) + " = " + number_text(simulations.x(first, *column));
   }
@@ -89,7 +97,8 @@ void check_simulations(SimulationSet& simulations) {
   for (std::size_t i = 0; i < simulations.num_rows(); ++i) {
     if (const auto column = first_non_finite(std::as_const(simulations.theta).row(i))) {
       throw DomainError(prefix(simulations) + "theta row " + std::to_string(i + 1) + ", " +
-                        column_text(*column, simulations.parameter_names) + " = " + number_text(simulations.theta(i, *column)) +
+                        column_text(*column, simulations.parameter_names) + " = " +
+                        number_text(simulations.theta(i, *column)) +
                         "; parameters must be finite numbers: correct or remove this row");
     }
   }
@@ -101,14 +110,17 @@ void check_simulations(SimulationSet& simulations) {
 }
 
 SimulationSet without_failures(SimulationSet simulations, bool drop_failed) {
-  const bool all_ok = std::all_of(simulations.status.begin(), simulations.status.end(), [](RowStatus s) { return s == RowStatus::ok; });
+  const bool all_ok = std::all_of(simulations.status.begin(), simulations.status.end(),
+                                  [](RowStatus s) { return s == RowStatus::ok; });
   if (all_ok) return simulations;
   if (!drop_failed) {
-    throw DomainError(
-        prefix(simulations) + failure_text(simulations) +
-        ". Dropping failed rows biases the posterior: what is learnt is then conditioned on the simulator not failing, and "
-        "parameters that often fail look less probable than they are. Mend the simulator or let it write a finite value that "
-        "stands for failure; if the failures do not depend on theta or the bias is acceptable, drop them with --drop-failed");
+    throw DomainError(prefix(simulations) + failure_text(simulations) +
+                      ". Dropping failed rows biases the posterior: what is learnt is then conditioned on "
+                      "the simulator not failing, and "
+                      "parameters that often fail look less probable than they are. Mend the simulator or "
+                      "let it write a finite value that "
+                      "stands for failure; if the failures do not depend on theta or the bias is acceptable, "
+                      "drop them with --drop-failed");
   }
   const std::string text = failure_text(simulations);
   const std::string where = prefix(simulations);

@@ -35,13 +35,14 @@ class FirstFailure {
   std::string text_;
 };
 
-RowStatus simulate_row(const Simulator& simulator, std::uint64_t seed, std::uint64_t row, std::span<const double> theta,
-                       std::span<double> x, FirstFailure& failure) {
+RowStatus simulate_row(const Simulator& simulator, std::uint64_t seed, std::uint64_t row,
+                       std::span<const double> theta, std::span<double> x, FirstFailure& failure) {
   try {
     RandomStream random(seed, Stream::simulator, row);
     simulator.simulate(theta, random, x);
-    return std::all_of(x.begin(), x.end(), [](double value) { return std::isfinite(value); }) ? RowStatus::ok
-                                                                                             : RowStatus::non_finite;
+    return std::all_of(x.begin(), x.end(), [](double value) { return std::isfinite(value); })
+               ? RowStatus::ok
+               : RowStatus::non_finite;
   } catch (const std::exception& error) {
     failure.note(row, error.what());
   } catch (...) {
@@ -63,39 +64,48 @@ void for_each_piece(std::size_t num_rows, ThreadPool& pool, Body&& body) {
   });
 }
 
-void require_shape(bool ok, const std::string& name, const char* what, std::size_t value, const char* wanted_what,
-                   std::size_t wanted) {
+void require_shape(bool ok, const std::string& name, const char* what, std::size_t value,
+                   const char* wanted_what, std::size_t wanted) {
   if (ok) return;
-  throw ShapeError("simulate: " + std::string(what) + " = " + std::to_string(value) + " but " + wanted_what + " = " +
-                   std::to_string(wanted) + " (simulator " + name + "); give arrays of matching size");
+  throw ShapeError("simulate: " + std::string(what) + " = " + std::to_string(value) + " but " + wanted_what +
+                   " = " + std::to_string(wanted) + " (simulator " + name +
+                   "); give arrays of matching size");
 }
 
 void warn_of_failures(const SimulationSet& simulations, const FirstFailure& failure, LogSink& log) {
-  const auto bad = std::count_if(simulations.status.begin(), simulations.status.end(), [](RowStatus s) { return s != RowStatus::ok; });
+  const auto bad = std::count_if(simulations.status.begin(), simulations.status.end(),
+                                 [](RowStatus s) { return s != RowStatus::ok; });
   if (bad == 0) return;
-  std::string text = "simulate: " + std::to_string(bad) + " of " + std::to_string(simulations.num_rows()) +
-                     " simulations failed; they are kept with a status and refused by training unless dropped on your word";
+  std::string text =
+      "simulate: " + std::to_string(bad) + " of " + std::to_string(simulations.num_rows()) +
+      " simulations failed; they are kept with a status and refused by training unless dropped on your word";
   if (!failure.text().empty()) text += ". First error: " + failure.text();
   log.warning(text);
 }
 
 }  // namespace
 
-FunctionSimulator::FunctionSimulator(std::string name, std::size_t dim_theta, std::size_t dim_x, Function function)
+FunctionSimulator::FunctionSimulator(std::string name, std::size_t dim_theta, std::size_t dim_x,
+                                     Function function)
     : name_(std::move(name)), dim_theta_(dim_theta), dim_x_(dim_x), function_(std::move(function)) {
-  if (dim_theta_ == 0) throw ShapeError("simulator " + name_ + ": dim_theta = 0; a simulator needs at least one parameter");
-  if (dim_x_ == 0) throw ShapeError("simulator " + name_ + ": dim_x = 0; a simulator needs at least one datum");
+  if (dim_theta_ == 0)
+    throw ShapeError("simulator " + name_ + ": dim_theta = 0; a simulator needs at least one parameter");
+  if (dim_x_ == 0)
+    throw ShapeError("simulator " + name_ + ": dim_x = 0; a simulator needs at least one datum");
   if (!function_) throw ConfigError("simulator " + name_ + ": the function is empty; give a callable");
 }
 
-void FunctionSimulator::simulate(std::span<const double> theta, RandomStream& random, std::span<double> x) const {
+void FunctionSimulator::simulate(std::span<const double> theta, RandomStream& random,
+                                 std::span<double> x) const {
   function_(theta, random, x);
 }
 
-void simulate_rows(const Simulator& simulator, std::uint64_t seed, std::uint64_t first_row, MatrixView<const double> theta,
-                   MatrixView<double> x, std::span<RowStatus> status, ThreadPool& pool) {
+void simulate_rows(const Simulator& simulator, std::uint64_t seed, std::uint64_t first_row,
+                   MatrixView<const double> theta, MatrixView<double> x, std::span<RowStatus> status,
+                   ThreadPool& pool) {
   const std::string name = simulator.name();
-  require_shape(theta.cols == simulator.dim_theta(), name, "theta.cols", theta.cols, "dim_theta", simulator.dim_theta());
+  require_shape(theta.cols == simulator.dim_theta(), name, "theta.cols", theta.cols, "dim_theta",
+                simulator.dim_theta());
   require_shape(x.cols == simulator.dim_x(), name, "x.cols", x.cols, "dim_x", simulator.dim_x());
   require_shape(x.rows == theta.rows, name, "x.rows", x.rows, "theta.rows", theta.rows);
   require_shape(status.size() == theta.rows, name, "status.size", status.size(), "theta.rows", theta.rows);
@@ -107,10 +117,12 @@ void simulate_rows(const Simulator& simulator, std::uint64_t seed, std::uint64_t
   });
 }
 
-SimulationSet simulate_from_prior(const Prior& prior, const Simulator& simulator, std::size_t num_simulations, std::uint64_t seed,
-                                  ThreadPool& pool, LogSink& log) {
-  require_shape(prior.dim() == simulator.dim_theta(), simulator.name(), "prior.dim", prior.dim(), "dim_theta", simulator.dim_theta());
-  if (num_simulations == 0) throw DomainError("simulate: num_simulations = 0; at least one simulation is needed");
+SimulationSet simulate_from_prior(const Prior& prior, const Simulator& simulator, std::size_t num_simulations,
+                                  std::uint64_t seed, ThreadPool& pool, LogSink& log) {
+  require_shape(prior.dim() == simulator.dim_theta(), simulator.name(), "prior.dim", prior.dim(), "dim_theta",
+                simulator.dim_theta());
+  if (num_simulations == 0)
+    throw DomainError("simulate: num_simulations = 0; at least one simulation is needed");
 
   SimulationSet simulations;
   simulations.theta = Matrix<double>(num_simulations, prior.dim());
@@ -132,7 +144,8 @@ SimulationSet simulate_from_prior(const Prior& prior, const Simulator& simulator
       first += start;
       prior.sample(seed, Stream::prior, first, simulations.theta.view().middle_rows(first, count));
       for (std::size_t i = first; i < first + count; ++i) {
-        simulations.status[i] = simulate_row(simulator, seed, i, std::as_const(simulations.theta).row(i), simulations.x.row(i), failure);
+        simulations.status[i] = simulate_row(simulator, seed, i, std::as_const(simulations.theta).row(i),
+                                             simulations.x.row(i), failure);
       }
     });
     const double seconds = watch.seconds();
@@ -142,8 +155,12 @@ SimulationSet simulate_from_prior(const Prior& prior, const Simulator& simulator
     } else {
       last_report = seconds;
       const auto total = static_cast<double>(num_simulations);
-      log.progress({.stage = "simulation", .done = static_cast<double>(done), .total = total, .unit = "simulation",
-                    .seconds_left = seconds * (total - static_cast<double>(done)) / static_cast<double>(done), .detail = ""});
+      log.progress({.stage = "simulation",
+                    .done = static_cast<double>(done),
+                    .total = total,
+                    .unit = "simulation",
+                    .seconds_left = seconds * (total - static_cast<double>(done)) / static_cast<double>(done),
+                    .detail = ""});
     }
   }
   warn_of_failures(simulations, failure, log);

@@ -34,7 +34,8 @@ double log_binomial_coefficient(int trials, int successes) {
     }
     return table;
   }();
-  require_internal(successes >= 0 && successes <= trials && trials <= kMostTrials, "log_binomial_coefficient called outside its range");
+  require_internal(successes >= 0 && successes <= trials && trials <= kMostTrials,
+                   "log_binomial_coefficient called outside its range");
   const auto at = [&](int k) { return log_factorial[static_cast<std::size_t>(k)]; };
   return at(trials) - at(successes) - at(trials - successes);
 }

@@ -31,8 +31,9 @@ std::unique_ptr<Task> make_task(std::string_view name, const TaskOptions& option
   for (const Entry& entry : kCatalogue) {
     if (name != entry.name) continue;
     if (options.component_per_call && name != "gaussian_mixture") {
-      throw ConfigError("task " + std::string(name) +
-                        ": component_per_call = true is a switch of gaussian_mixture alone; leave it out for this task");
+      throw ConfigError(
+          "task " + std::string(name) +
+          ": component_per_call = true is a switch of gaussian_mixture alone; leave it out for this task");
     }
     return entry.make(options);
   }

@@ -53,7 +53,8 @@ class LegacyRandom {
   }
 
   void shuffle(std::span<std::uint32_t> values) {
-    for (auto i = static_cast<std::uint32_t>(values.size()) - 1; i >= 1; --i) std::swap(values[i], values[integer(i)]);
+    for (auto i = static_cast<std::uint32_t>(values.size()) - 1; i >= 1; --i)
+      std::swap(values[i], values[integer(i)]);
   }
 
  private:
@@ -79,7 +80,8 @@ Matrix<double> filter_precision() {
     return c;
   };
   Matrix<double> f = product(difference, difference, false);
-  for (std::size_t k = 0; k < kGlmTaps; ++k) f(k, k) += std::sqrt(static_cast<double>(k) / static_cast<double>(kGlmTaps));
+  for (std::size_t k = 0; k < kGlmTaps; ++k)
+    f(k, k) += std::sqrt(static_cast<double>(k) / static_cast<double>(kGlmTaps));
   return product(f, f, true);
 }
 
@@ -90,7 +92,8 @@ GlmDesign make_glm_design() {
   for (double& value : glm.stimulus) value = static_cast<double>(static_cast<float>(random.normal()));
   for (std::size_t t = 0; t < kGlmBins; ++t) {
     glm.design(t, 0) = 1.0;
-    for (std::size_t lag = 0; lag < kGlmTaps && lag <= t; ++lag) glm.design(t, 1 + lag) = glm.stimulus[t - lag];
+    for (std::size_t lag = 0; lag < kGlmTaps && lag <= t; ++lag)
+      glm.design(t, 1 + lag) = glm.stimulus[t - lag];
   }
   glm.prior_precision(0, 0) = kOffsetPrecision;
   const Matrix<double> filter = filter_precision();
@@ -103,7 +106,8 @@ GlmDesign make_glm_design() {
 DistractorNoise make_distractor_noise() {
   constexpr double kLocationSpread = 15.0;
   constexpr double kScale = 3.0;
-  DistractorNoise noise{Matrix<double>(kNoiseComponents, kSlcpNoise), Matrix<double>(kNoiseComponents, kTriangle), {}};
+  DistractorNoise noise{
+      Matrix<double>(kNoiseComponents, kSlcpNoise), Matrix<double>(kNoiseComponents, kTriangle), {}};
   LegacyRandom random(kSeed);
   for (double& value : noise.location.values()) value = kLocationSpread * random.normal();
   for (std::size_t c = 0; c < kNoiseComponents; ++c) {
@@ -117,7 +121,8 @@ DistractorNoise make_distractor_noise() {
     for (std::size_t i = 0; i < kSlcpNoise; ++i) factor[i * (i + 1) / 2 + i] += std::exp(random.normal());
     for (std::size_t k = 0; k < kTriangle; ++k) factor[k] *= kScale;
   }
-  for (std::size_t j = 0; j < noise.permutation.size(); ++j) noise.permutation[j] = static_cast<std::uint32_t>(j);
+  for (std::size_t j = 0; j < noise.permutation.size(); ++j)
+    noise.permutation[j] = static_cast<std::uint32_t>(j);
   random.shuffle(noise.permutation);
   return noise;
 }

@@ -13,7 +13,8 @@ constexpr double kBox = 1.0;       // half width of the uniform prior
 
 std::unique_ptr<const Simulator> make_simulator(const char* name) {
   return std::make_unique<FunctionSimulator>(
-      name, kDim, kDim, [sd = std::sqrt(kVariance)](std::span<const double> theta, RandomStream& random, std::span<double> x) {
+      name, kDim, kDim,
+      [sd = std::sqrt(kVariance)](std::span<const double> theta, RandomStream& random, std::span<double> x) {
         for (std::size_t d = 0; d < kDim; ++d) x[d] = theta[d] + sd * random.normal();
       });
 }
@@ -41,9 +42,10 @@ class GaussianNoiseTask : public Task {
 Prior gaussian_prior() {
   std::vector<double> covariance(kDim * kDim, 0.0);
   for (std::size_t d = 0; d < kDim; ++d) covariance[d * kDim + d] = kVariance;
-  return Prior::from_terms({{numbered_parameters(kDim),
-                             "multivariate_normal",
-                             {{"mean", std::vector<double>(kDim, 0.0)}, {"covariance", std::move(covariance)}}}});
+  return Prior::from_terms(
+      {{numbered_parameters(kDim),
+        "multivariate_normal",
+        {{"mean", std::vector<double>(kDim, 0.0)}, {"covariance", std::move(covariance)}}}});
 }
 
 class GaussianLinear final : public GaussianNoiseTask {
@@ -53,7 +55,8 @@ class GaussianLinear final : public GaussianNoiseTask {
 
  private:
   // theta | x_o ~ N(x_o / 2, 0.05 I): prior and noise have equal variance.
-  void draw_reference(std::span<const double> x_o, RandomStream& random, std::span<double> theta) const override {
+  void draw_reference(std::span<const double> x_o, RandomStream& random,
+                      std::span<double> theta) const override {
     const double sd = std::sqrt(0.5 * kVariance);
     for (std::size_t d = 0; d < kDim; ++d) theta[d] = 0.5 * x_o[d] + sd * random.normal();
   }
@@ -66,7 +69,8 @@ class GaussianLinearUniform final : public GaussianNoiseTask {
 
  private:
   // theta | x_o ~ N(x_o, 0.1 I) inside the box: ten independent truncated normals.
-  void draw_reference(std::span<const double> x_o, RandomStream& random, std::span<double> theta) const override {
+  void draw_reference(std::span<const double> x_o, RandomStream& random,
+                      std::span<double> theta) const override {
     const double sd = std::sqrt(kVariance);
     for (std::size_t d = 0; d < kDim; ++d) theta[d] = draw_truncated_normal(x_o[d], sd, -kBox, kBox, random);
   }
@@ -75,6 +79,8 @@ class GaussianLinearUniform final : public GaussianNoiseTask {
 }  // namespace
 
 std::unique_ptr<Task> make_gaussian_linear(const TaskOptions&) { return std::make_unique<GaussianLinear>(); }
-std::unique_ptr<Task> make_gaussian_linear_uniform(const TaskOptions&) { return std::make_unique<GaussianLinearUniform>(); }
+std::unique_ptr<Task> make_gaussian_linear_uniform(const TaskOptions&) {
+  return std::make_unique<GaussianLinearUniform>();
+}
 
 }  // namespace nrec::tasks

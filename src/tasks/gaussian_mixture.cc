@@ -11,7 +11,7 @@ namespace nrec::tasks {
 namespace {
 
 constexpr std::size_t kDim = 2;
-constexpr double kBox = 10.0;      // half width of the uniform prior
+constexpr double kBox = 10.0;  // half width of the uniform prior
 constexpr double kWideSd = 1.0;
 constexpr double kNarrowSd = 0.1;  // an sd: the variance is 0.01
 
@@ -26,7 +26,8 @@ std::unique_ptr<const Simulator> make_simulator(const TaskOptions& options) {
     common_sd = draw_sd(coin);
   }
   return std::make_unique<FunctionSimulator>(
-      "gaussian_mixture", kDim, kDim, [common_sd](std::span<const double> theta, RandomStream& random, std::span<double> x) {
+      "gaussian_mixture", kDim, kDim,
+      [common_sd](std::span<const double> theta, RandomStream& random, std::span<double> x) {
         const double row_sd = draw_sd(random);
         const double sd = common_sd.value_or(row_sd);
         for (std::size_t d = 0; d < kDim; ++d) x[d] = theta[d] + sd * random.normal();
@@ -51,13 +52,15 @@ class GaussianMixture final : public Task {
       for (std::size_t d = 0; d < kDim; ++d) square += (x_o[d] - theta(i, d)) * (x_o[d] - theta(i, d));
       const double wide = log_component(square, kWideSd);
       const double narrow = log_component(square, kNarrowSd);
-      log_likelihood[i] = std::max(wide, narrow) + std::log1p(std::exp(-std::abs(wide - narrow))) + std::log(0.5);
+      log_likelihood[i] =
+          std::max(wide, narrow) + std::log1p(std::exp(-std::abs(wide - narrow))) + std::log(0.5);
     }
   }
 
   // A component, weighted with the part of it that lies in the box, then truncated normals; the same law as drawing
   // (coin, normal) until the draw falls into the box.
-  void draw_reference(std::span<const double> x_o, RandomStream& random, std::span<double> theta) const override {
+  void draw_reference(std::span<const double> x_o, RandomStream& random,
+                      std::span<double> theta) const override {
     double wide = 1.0;
     double narrow = 1.0;
     for (std::size_t d = 0; d < kDim; ++d) {
@@ -65,8 +68,9 @@ class GaussianMixture final : public Task {
       narrow *= normal_interval_probability(x_o[d], kNarrowSd, -kBox, kBox);
     }
     if (!(wide > 0.0)) {
-      throw DomainError("task gaussian_mixture: x_o = (" + std::to_string(x_o[0]) + ", " + std::to_string(x_o[1]) +
-                        ") is too far outside the prior's box [-10, 10]; give an observation that the simulator can make");
+      throw DomainError(
+          "task gaussian_mixture: x_o = (" + std::to_string(x_o[0]) + ", " + std::to_string(x_o[1]) +
+          ") is too far outside the prior's box [-10, 10]; give an observation that the simulator can make");
     }
     const double sd = random.uniform() * (wide + narrow) < wide ? kWideSd : kNarrowSd;
     for (std::size_t d = 0; d < kDim; ++d) theta[d] = draw_truncated_normal(x_o[d], sd, -kBox, kBox, random);
@@ -75,6 +79,8 @@ class GaussianMixture final : public Task {
 
 }  // namespace
 
-std::unique_ptr<Task> make_gaussian_mixture(const TaskOptions& options) { return std::make_unique<GaussianMixture>(options); }
+std::unique_ptr<Task> make_gaussian_mixture(const TaskOptions& options) {
+  return std::make_unique<GaussianMixture>(options);
+}
 
 }  // namespace nrec::tasks

@@ -29,14 +29,16 @@ void simulate(std::span<const double> theta, RandomStream& random, std::span<dou
     std::fill(x.begin(), x.end(), std::nan(""));
     return;
   }
-  for (std::size_t k = 0; k < kData; ++k) x[k] = std::exp(location(log_populations[k]) + kNoise * random.normal());
+  for (std::size_t k = 0; k < kData; ++k)
+    x[k] = std::exp(location(log_populations[k]) + kNoise * random.normal());
 }
 
 Prior lotka_volterra_prior() {
   const auto rate = [](const char* name, double log_location) {
     return PriorTerm{{name}, "log_normal", {{"location", {log_location}}, {"scale", {0.5}}}};
   };
-  return Prior::from_terms({rate("alpha", -0.125), rate("beta", -3.0), rate("gamma", -0.125), rate("delta", -3.0)});
+  return Prior::from_terms(
+      {rate("alpha", -0.125), rate("beta", -3.0), rate("gamma", -0.125), rate("delta", -3.0)});
 }
 
 double log_density(std::span<const double> x, const std::array<double, kData>& log_populations) {
@@ -59,15 +61,17 @@ class LotkaVolterra final : public Task {
   void check_observation(std::span<const double> x_o) const override {
     for (std::size_t k = 0; k < x_o.size(); ++k) {
       if (x_o[k] > 0.0) continue;
-      throw DomainError("task lotka_volterra: x_o column " + std::to_string(k + 1) + " = " + number_text(x_o[k]) +
-                        " is not > 0; give ten prey, then ten predator populations");
+      throw DomainError("task lotka_volterra: x_o column " + std::to_string(k + 1) + " = " +
+                        number_text(x_o[k]) + " is not > 0; give ten prey, then ten predator populations");
     }
   }
   void evaluate_log_likelihood(MatrixView<const double> theta, std::span<const double> x_o,
                                std::span<double> log_likelihood) const override {
     std::array<double, kData> log_populations;
     for (std::size_t i = 0; i < theta.rows; ++i) {
-      log_likelihood[i] = solve_lotka_volterra(theta.row(i), log_populations) ? log_density(x_o, log_populations) : kMinusInfinity;
+      log_likelihood[i] = solve_lotka_volterra(theta.row(i), log_populations)
+                              ? log_density(x_o, log_populations)
+                              : kMinusInfinity;
     }
   }
 };

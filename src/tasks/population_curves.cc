@@ -64,7 +64,8 @@ bool solve_sir(std::span<const double> theta, std::array<double, kCurvePoints>& 
   return solve(system, start, kSpacing, [&](std::size_t k, const State& u) { log_infected[k] = u[1]; });
 }
 
-bool solve_lotka_volterra(std::span<const double> theta, std::array<double, 2 * kCurvePoints>& log_populations) {
+bool solve_lotka_volterra(std::span<const double> theta,
+                          std::array<double, 2 * kCurvePoints>& log_populations) {
   constexpr double kSpacing = 2.1;
   if (!all_finite(theta)) return false;
   const double alpha = theta[0];

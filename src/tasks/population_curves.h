@@ -18,6 +18,7 @@ bool solve_sir(std::span<const double> theta, std::array<double, kCurvePoints>& 
 
 // log prey, then log predators, at t = 0, 2.1, ..., 18.9 with
 //   x' = alpha x - beta x y, y' = -gamma y + delta x y, x(0) = 30, y(0) = 1; theta = (alpha, beta, gamma, delta).
-bool solve_lotka_volterra(std::span<const double> theta, std::array<double, 2 * kCurvePoints>& log_populations);
+bool solve_lotka_volterra(std::span<const double> theta,
+                          std::array<double, 2 * kCurvePoints>& log_populations);
 
 }  // namespace nrec::tasks

@@ -47,7 +47,9 @@ double log_probability(std::span<const double> counts, const std::array<double, 
 
 class Sir final : public Task {
  public:
-  Sir() : Task("sir", sir_prior(), std::make_unique<FunctionSimulator>("sir", kParameters, kCurvePoints, simulate)) {}
+  Sir()
+      : Task("sir", sir_prior(),
+             std::make_unique<FunctionSimulator>("sir", kParameters, kCurvePoints, simulate)) {}
 
  private:
   void check_observation(std::span<const double> x_o) const override {
@@ -61,7 +63,8 @@ class Sir final : public Task {
                                std::span<double> log_likelihood) const override {
     std::array<double, kCurvePoints> log_infected;
     for (std::size_t i = 0; i < theta.rows; ++i) {
-      log_likelihood[i] = solve_sir(theta.row(i), log_infected) ? log_probability(x_o, log_infected) : kMinusInfinity;
+      log_likelihood[i] =
+          solve_sir(theta.row(i), log_infected) ? log_probability(x_o, log_infected) : kMinusInfinity;
     }
   }
 };

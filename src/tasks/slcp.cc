@@ -8,8 +8,8 @@
 namespace nrec::tasks {
 namespace {
 
-constexpr double kBox = 3.0;       // half width of the uniform prior
-constexpr double kJitter = 1e-6;   // added to both variances
+constexpr double kBox = 3.0;      // half width of the uniform prior
+constexpr double kJitter = 1e-6;  // added to both variances
 constexpr std::size_t kPoints = kSlcpSignal / 2;
 
 struct Covariance {
@@ -27,7 +27,11 @@ Covariance covariance(std::span<const double> theta) {
 
 class Slcp final : public Task {
  public:
-  Slcp() : Task("slcp", slcp_prior(), std::make_unique<FunctionSimulator>("slcp", kSlcpParameters, kSlcpSignal, simulate_slcp_signal)) {}
+  Slcp()
+      : Task(
+            "slcp", slcp_prior(),
+            std::make_unique<FunctionSimulator>("slcp", kSlcpParameters, kSlcpSignal, simulate_slcp_signal)) {
+  }
 
  private:
   void evaluate_log_likelihood(MatrixView<const double> theta, std::span<const double> x_o,
@@ -53,7 +57,8 @@ void simulate_slcp_signal(std::span<const double> theta, RandomStream& random, s
   }
 }
 
-void slcp_signal_log_likelihood(MatrixView<const double> theta, std::span<const double> signal, std::span<double> log_likelihood) {
+void slcp_signal_log_likelihood(MatrixView<const double> theta, std::span<const double> signal,
+                                std::span<double> log_likelihood) {
   for (std::size_t i = 0; i < theta.rows; ++i) {
     const Covariance s = covariance(theta.row(i));
     const double determinant = s.first * s.second - s.cross * s.cross;
@@ -63,7 +68,8 @@ void slcp_signal_log_likelihood(MatrixView<const double> theta, std::span<const 
       const double b = signal[2 * point + 1] - theta(i, 1);
       square += (s.second * a * a - 2.0 * s.cross * a * b + s.first * b * b) / determinant;
     }
-    log_likelihood[i] = -0.5 * square - static_cast<double>(kPoints) * (kLogTwoPi + 0.5 * std::log(determinant));
+    log_likelihood[i] =
+        -0.5 * square - static_cast<double>(kPoints) * (kLogTwoPi + 0.5 * std::log(determinant));
   }
 }
 

@@ -52,8 +52,10 @@ double log_component(std::span<const double> noise, std::span<const double> loca
   constexpr double kDim = kSlcpNoise;
   // Gamma((2 + 92)/2) / Gamma(1) / (2 pi)^46; log 46! as a sum, because lgamma is not thread-safe everywhere.
   double log_gamma = 0.0;
-  for (int k = 2; k < static_cast<int>((kDegrees + kDim) / 2.0); ++k) log_gamma += std::log(static_cast<double>(k));
-  return log_gamma - 0.5 * kDim * kLogTwoPi - log_determinant - 0.5 * (kDegrees + kDim) * std::log1p(square / kDegrees);
+  for (int k = 2; k < static_cast<int>((kDegrees + kDim) / 2.0); ++k)
+    log_gamma += std::log(static_cast<double>(k));
+  return log_gamma - 0.5 * kDim * kLogTwoPi - log_determinant -
+         0.5 * (kDegrees + kDim) * std::log1p(square / kDegrees);
 }
 
 // Log density of the 92 noise columns, which do not know theta.
@@ -92,6 +94,8 @@ class SlcpDistractors final : public Task {
 
 }  // namespace
 
-std::unique_ptr<Task> make_slcp_distractors(const TaskOptions&) { return std::make_unique<SlcpDistractors>(); }
+std::unique_ptr<Task> make_slcp_distractors(const TaskOptions&) {
+  return std::make_unique<SlcpDistractors>();
+}
 
 }  // namespace nrec::tasks

@@ -13,33 +13,38 @@ Task::Task(std::string name, Prior prior, std::unique_ptr<const Simulator> simul
     : name_(std::move(name)), prior_(std::move(prior)), simulator_(std::move(simulator)) {
   require_internal(simulator_ != nullptr, "a task was made without a simulator");
   if (prior_.dim() != simulator_->dim_theta()) {
-    throw ShapeError("task " + name_ + ": the prior has " + std::to_string(prior_.dim()) + " parameters but the simulator takes " +
-                     std::to_string(simulator_->dim_theta()) + "; give one prior column per parameter");
+    throw ShapeError("task " + name_ + ": the prior has " + std::to_string(prior_.dim()) +
+                     " parameters but the simulator takes " + std::to_string(simulator_->dim_theta()) +
+                     "; give one prior column per parameter");
   }
 }
 
 void Task::require_observation(std::span<const double> x_o) const {
   if (x_o.size() != dim_x()) {
-    throw ShapeError("task " + name_ + ": x_o has " + std::to_string(x_o.size()) + " numbers but one observation has " +
-                     std::to_string(dim_x()) + "; give one row of the simulator's output");
+    throw ShapeError("task " + name_ + ": x_o has " + std::to_string(x_o.size()) +
+                     " numbers but one observation has " + std::to_string(dim_x()) +
+                     "; give one row of the simulator's output");
   }
   for (std::size_t j = 0; j < x_o.size(); ++j) {
     if (!std::isfinite(x_o[j])) {
-      throw DomainError("task " + name_ + ": x_o column " + std::to_string(j + 1) + " = " + number_text(x_o[j]) +
-                        "; an observation must be finite");
+      throw DomainError("task " + name_ + ": x_o column " + std::to_string(j + 1) + " = " +
+                        number_text(x_o[j]) + "; an observation must be finite");
     }
   }
   check_observation(x_o);
 }
 
-void Task::log_likelihood(MatrixView<const double> theta, std::span<const double> x_o, std::span<double> log_likelihood) const {
+void Task::log_likelihood(MatrixView<const double> theta, std::span<const double> x_o,
+                          std::span<double> log_likelihood) const {
   if (theta.cols != dim_theta()) {
-    throw ShapeError("task " + name_ + ": theta has " + std::to_string(theta.cols) + " columns but the task has " +
-                     std::to_string(dim_theta()) + " parameters; give one column per parameter");
+    throw ShapeError("task " + name_ + ": theta has " + std::to_string(theta.cols) +
+                     " columns but the task has " + std::to_string(dim_theta()) +
+                     " parameters; give one column per parameter");
   }
   if (log_likelihood.size() != theta.rows) {
-    throw ShapeError("task " + name_ + ": log_likelihood has room for " + std::to_string(log_likelihood.size()) +
-                     " values but theta has " + std::to_string(theta.rows) + " rows; give one value per row");
+    throw ShapeError("task " + name_ + ": log_likelihood has room for " +
+                     std::to_string(log_likelihood.size()) + " values but theta has " +
+                     std::to_string(theta.rows) + " rows; give one value per row");
   }
   require_observation(x_o);
   evaluate_log_likelihood(theta, x_o, log_likelihood);
@@ -48,11 +53,13 @@ void Task::log_likelihood(MatrixView<const double> theta, std::span<const double
   }
 }
 
-Matrix<double> Task::reference_posterior(std::span<const double> x_o, std::size_t num_samples, std::uint64_t seed) const {
+Matrix<double> Task::reference_posterior(std::span<const double> x_o, std::size_t num_samples,
+                                         std::uint64_t seed) const {
   if (!has_reference_posterior()) {
-    throw UnsupportedError("task " + name_ +
-                           " has no exact posterior sampler; read the benchmark's reference samples of its ten observations, or "
-                           "sample prior times likelihood by MCMC");
+    throw UnsupportedError(
+        "task " + name_ +
+        " has no exact posterior sampler; read the benchmark's reference samples of its ten observations, or "
+        "sample prior times likelihood by MCMC");
   }
   require_observation(x_o);
   Matrix<double> theta(num_samples, dim_theta());
@@ -65,7 +72,8 @@ Matrix<double> Task::reference_posterior(std::span<const double> x_o, std::size_
 
 void Task::check_observation(std::span<const double> /*x_o*/) const {}
 
-void Task::draw_reference(std::span<const double> /*x_o*/, RandomStream& /*random*/, std::span<double> /*theta*/) const {
+void Task::draw_reference(std::span<const double> /*x_o*/, RandomStream& /*random*/,
+                          std::span<double> /*theta*/) const {
   throw InternalError("internal error: task " + name_ + " promises reference draws but does not make them");
 }
 

@@ -8,10 +8,10 @@ namespace nrec::tasks {
 namespace {
 
 constexpr std::size_t kDim = 2;
-constexpr double kBox = 1.0;          // half width of the uniform prior
-constexpr double kRadiusMean = 0.1;   // of the crescent
+constexpr double kBox = 1.0;         // half width of the uniform prior
+constexpr double kRadiusMean = 0.1;  // of the crescent
 constexpr double kRadiusSd = 0.01;
-constexpr double kCentre = 0.25;      // first coordinate of the crescent's centre
+constexpr double kCentre = 0.25;  // first coordinate of the crescent's centre
 constexpr double kHalfPi = 0.5 * std::numbers::pi;
 constexpr double kInvSqrt2 = 0.5 * std::numbers::sqrt2;
 // A reference draw is accepted with probability near 1 for data of this model; far more tries mean impossible data.
@@ -57,7 +57,8 @@ class TwoMoons final : public Task {
   }
 
   // Both crescents of the posterior are images of p -> theta with p drawn as in the simulator; the map keeps area.
-  void draw_reference(std::span<const double> x_o, RandomStream& random, std::span<double> theta) const override {
+  void draw_reference(std::span<const double> x_o, RandomStream& random,
+                      std::span<double> theta) const override {
     for (int attempt = 0; attempt < kMostTries; ++attempt) {
       const Point p = draw_crescent(random);
       double h = p.first - x_o[0];  // |theta1 + theta2| / sqrt2
@@ -67,9 +68,9 @@ class TwoMoons final : public Task {
       theta[1] = (h + k) * kInvSqrt2;
       if (p.first >= x_o[0] && std::abs(theta[0]) <= kBox && std::abs(theta[1]) <= kBox) return;
     }
-    throw DomainError("task two_moons: no theta of the prior's box was found for x_o = (" + std::to_string(x_o[0]) + ", " +
-                      std::to_string(x_o[1]) + ") in " + std::to_string(kMostTries) +
-                      " tries; give an observation that the simulator can make");
+    throw DomainError("task two_moons: no theta of the prior's box was found for x_o = (" +
+                      std::to_string(x_o[0]) + ", " + std::to_string(x_o[1]) + ") in " +
+                      std::to_string(kMostTries) + " tries; give an observation that the simulator can make");
   }
 };
 

@@ -10,6 +10,7 @@
 
 namespace nrec {
 
+/// How the classifier two-sample test is run.
 struct C2stOptions {
   bool z_score = true;            // scale both sets by mean and sd (n - 1) of the reference, per column
   std::uint32_t seed = 1;         // of the folds and of every fold's network
@@ -29,6 +30,7 @@ enum class C2stFoldStatus {
   diverged,     // the loss is not finite; the fold's scores are nan
 };
 
+/// What the classifier two-sample test found.
 struct C2stSummary {
   double accuracy = 0.0;  // mean of fold_accuracy; probability in [0, 1], `chance` = indistinguishable
   double auc = 0.0;       // mean of fold_auc; 0.5 = indistinguishable

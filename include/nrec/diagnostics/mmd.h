@@ -7,12 +7,14 @@
 
 namespace nrec {
 
+/// How the maximum mean discrepancy is computed.
 struct MmdOptions {
   bool z_score = false;      // scale both sets by mean and sd (n - 1) of the reference, per column
   std::size_t max_rows = 0;  // use the first max_rows rows of each set; 0 = all
   double bandwidth = 0.0;    // s of the kernel, > 0; 0 = median distance within the reference
 };
 
+/// The maximum mean discrepancy of two sample sets.
 struct MmdSummary {
   double bandwidth = 0.0;  // s, in the units of the columns
   double mmd2 = 0.0;       // unbiased, may be negative; 0 = same distribution

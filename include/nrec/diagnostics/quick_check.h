@@ -12,6 +12,7 @@
 
 namespace nrec {
 
+/// What a check says, best first.
 enum class Verdict { trusted, cannot_tell, not_trusted };
 /// "trusted", "cannot tell", "not trusted".
 std::string_view verdict_name(Verdict verdict);
@@ -23,6 +24,7 @@ struct CheckItem {
   std::string sentence;  // with the numbers and, if it is not trusted, what to do
 };
 
+/// What all checks of a run say together.
 struct CheckReport {
   Verdict verdict = Verdict::cannot_tell;  // the worst of the items
   std::string sentence;                    // which check decided, and the next step

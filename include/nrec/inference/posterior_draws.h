@@ -10,6 +10,7 @@
 
 namespace nrec {
 
+/// Why a sampler ended.
 enum class SamplingStatus {
   complete,      // as many draws as asked for
   budget_spent,  // evaluations or seconds ran out; the draws so far are right, only fewer

@@ -10,6 +10,7 @@
 
 namespace nrec {
 
+/// How to draw, and the budget that no sampler exceeds.
 struct SamplingOptions {
   std::string method = "auto";
   std::int64_t num_samples = 10000;

@@ -37,6 +37,7 @@ double nre_a_loss(std::span<const double> marginal, std::span<const double> join
 /// Shapes   logits [K] in; result [K + 1], sums to 1
 std::vector<double> nre_c_class_probabilities(std::span<const double> logits, double gamma);
 
+/// Which loss a network is trained with.
 enum class LossKind { nre_a, nre_b, nre_c };
 /// "nre-a", "nre-b", "nre-c". Errors: ConfigError with the known words.
 LossKind loss_kind(std::string_view name);

@@ -9,6 +9,7 @@
 
 namespace nrec {
 
+/// Which normalisation the residual blocks of a network use.
 enum class Norm { batch, layer, none };
 /// "batch", "layer", "none". Errors: ConfigError with the known words.
 Norm norm_kind(std::string_view name);

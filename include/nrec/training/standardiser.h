@@ -26,6 +26,7 @@ struct StandardiserReport {
   std::vector<std::size_t> heavy_tailed_columns;  // sd more than 10 times what the quartiles suggest
 };
 
+/// How columns are shifted and scaled before they meet a network.
 enum class StandardiserMethod {
   independent,  // mean and sd (n - 1) per column
   robust,       // median and interquartile range / 1.349; columns whose quartiles agree fall back to mean and sd

@@ -12,12 +12,14 @@
 
 namespace nrec {
 
+/// Size and kind of the network.
 struct NetworkOptions {
   int hidden_features = 128;
   int num_blocks = 3;
   std::string norm = "batch";
 };
 
+/// Loss, batches, optimiser and stopping rule.
 struct TrainingOptions {
   std::string loss = "nre-c";
   int num_classes = 99;
@@ -37,6 +39,7 @@ struct TrainingOptions {
 void describe(OptionTable& table, NetworkOptions& options);
 void describe(OptionTable& table, TrainingOptions& options);
 
+/// Why training ended.
 enum class TrainingStatus {
   converged,        // the validation loss stopped improving
   epochs_done,      // max_num_epochs reached
@@ -46,6 +49,7 @@ enum class TrainingStatus {
 };
 std::string_view training_status_name(TrainingStatus status);
 
+/// What training did and whether its result may be used.
 struct TrainingSummary {
   TrainingStatus status = TrainingStatus::epochs_done;
   bool usable = false;       // there is an estimator with a finite validation loss
@@ -60,6 +64,7 @@ struct TrainingSummary {
   std::vector<std::string> warnings;
 };
 
+/// What training returns.
 struct TrainingResult {
   std::optional<RatioEstimator> estimator;  // empty when not usable
   TrainingSummary summary;

@@ -51,10 +51,12 @@ TEST(CheckSimulations, RefusesEmptySets) {
             "simulations: theta and x have no rows; at least one simulation is needed");
   set.theta = Matrix<double>(2, 0);
   set.x = Matrix<double>(2, 1);
-  EXPECT_EQ(text_of<ShapeError>([&] { check_simulations(set); }), "simulations: theta has no columns; give one column per parameter");
+  EXPECT_EQ(text_of<ShapeError>([&] { check_simulations(set); }),
+            "simulations: theta has no columns; give one column per parameter");
   set.theta = Matrix<double>(2, 1);
   set.x = Matrix<double>(2, 0);
-  EXPECT_EQ(text_of<ShapeError>([&] { check_simulations(set); }), "simulations: x has no columns; give one column per datum");
+  EXPECT_EQ(text_of<ShapeError>([&] { check_simulations(set); }),
+            "simulations: x has no columns; give one column per datum");
 }
 
 TEST(CheckSimulations, RefusesWrongCountsOfNamesAndStatuses) {
@@ -73,12 +75,14 @@ TEST(CheckSimulations, NamesRowAndColumnOfANonFiniteTheta) {
   set.source = "sims.npz";
   set.theta(1, 1) = kNan;
   EXPECT_EQ(text_of<DomainError>([&] { check_simulations(set); }),
-            "simulations (sims.npz): theta row 2, column 2 (gamma) = nan; parameters must be finite numbers: correct or remove "
+            "simulations (sims.npz): theta row 2, column 2 (gamma) = nan; parameters must be finite numbers: "
+            "correct or remove "
             "this row");
   set.parameter_names.clear();
   set.theta(1, 1) = -kInfinity;
   EXPECT_EQ(text_of<DomainError>([&] { check_simulations(set); }),
-            "simulations (sims.npz): theta row 2, column 2 = -inf; parameters must be finite numbers: correct or remove this row");
+            "simulations (sims.npz): theta row 2, column 2 = -inf; parameters must be finite numbers: "
+            "correct or remove this row");
 }
 
 TEST(CheckSimulations, MarksNonFiniteXAndKeepsKnownFailures) {
@@ -104,10 +108,14 @@ TEST(WithoutFailures, RefusesFailedRowsAndExplainsTheBias) {
   set.x(1, 0) = kNan;
   set.status = {RowStatus::ok, RowStatus::non_finite, RowStatus::failed};
   EXPECT_EQ(text_of<DomainError>([&] { without_failures(set, false); }),
-            "simulations: 2 of 3 simulations failed (1 ended with an error, 1 gave nan or infinity); the first is row 2, x column 1 = "
-            "nan. Dropping failed rows biases the posterior: what is learnt is then conditioned on the simulator not failing, and "
-            "parameters that often fail look less probable than they are. Mend the simulator or let it write a finite value that "
-            "stands for failure; if the failures do not depend on theta or the bias is acceptable, drop them with --drop-failed");
+            "simulations: 2 of 3 simulations failed (1 ended with an error, 1 gave nan or infinity); the "
+            "first is row 2, x column 1 = "
+            "nan. Dropping failed rows biases the posterior: what is learnt is then conditioned on the "
+            "simulator not failing, and "
+            "parameters that often fail look less probable than they are. Mend the simulator or let it write "
+            "a finite value that "
+            "stands for failure; if the failures do not depend on theta or the bias is acceptable, drop them "
+            "with --drop-failed");
 }
 
 TEST(WithoutFailures, DropsFailedRowsOnTheUsersWord) {
@@ -126,7 +134,8 @@ TEST(WithoutFailures, RefusesWhenNothingIsLeft) {
   set.source = "sims.csv";
   set.status.assign(3, RowStatus::failed);
   EXPECT_EQ(text_of<DomainError>([&] { without_failures(set, true); }),
-            "simulations (sims.csv): 3 of 3 simulations failed (3 ended with an error, 0 gave nan or infinity); the first is row 1; "
+            "simulations (sims.csv): 3 of 3 simulations failed (3 ended with an error, 0 gave nan or "
+            "infinity); the first is row 1; "
             "after dropping them no row is left. Mend the simulator");
 }
 

@@ -14,7 +14,8 @@ namespace nrec {
 namespace {
 
 Prior unit_prior() {
-  return Prior::from_terms({{{"a"}, "uniform", {{"low", {0.0}}, {"high", {1.0}}}}, {{"b"}, "uniform", {{"low", {2.0}}, {"high", {3.0}}}}});
+  return Prior::from_terms({{{"a"}, "uniform", {{"low", {0.0}}, {"high", {1.0}}}},
+                            {{"b"}, "uniform", {{"low", {2.0}}, {"high", {3.0}}}}});
 }
 
 // Three noisy numbers; how many numbers are drawn depends on theta, so rows that shared a stream would differ.
@@ -58,7 +59,8 @@ TEST(FunctionSimulator, RefusesEmptyDimensionsAndFunctions) {
             "simulator f: dim_theta = 0; a simulator needs at least one parameter");
   EXPECT_EQ(text_of<ShapeError>([&] { FunctionSimulator("f", 1, 0, nothing); }),
             "simulator f: dim_x = 0; a simulator needs at least one datum");
-  EXPECT_EQ(text_of<ConfigError>([&] { FunctionSimulator("f", 1, 1, nullptr); }), "simulator f: the function is empty; give a callable");
+  EXPECT_EQ(text_of<ConfigError>([&] { FunctionSimulator("f", 1, 1, nullptr); }),
+            "simulator f: the function is empty; give a callable");
 }
 
 TEST(SimulateRows, TurnsFailuresIntoStatuses) {
@@ -67,8 +69,8 @@ TEST(SimulateRows, TurnsFailuresIntoStatuses) {
   std::vector<RowStatus> status(5);
   ThreadPool pool(2);
   simulate_rows(failing_simulator(), 1, 0, theta, x, status, pool);
-  EXPECT_EQ(status, (std::vector<RowStatus>{RowStatus::ok, RowStatus::failed, RowStatus::failed, RowStatus::non_finite,
-                                            RowStatus::non_finite}));
+  EXPECT_EQ(status, (std::vector<RowStatus>{RowStatus::ok, RowStatus::failed, RowStatus::failed,
+                                            RowStatus::non_finite, RowStatus::non_finite}));
   EXPECT_EQ(x(0, 1), 9.0);
   // What a throwing simulator had already written is gone; what a finished one wrote is kept.
   EXPECT_TRUE(std::isnan(x(1, 0)) && std::isnan(x(2, 0)));
@@ -91,10 +93,12 @@ TEST(SimulateRows, RefusesArraysThatDoNotMatch) {
     simulate_rows(simulator, 1, 0, Matrix<double>(4, theta_cols), x, status, pool);
   };
   const std::string end = " (simulator noisy); give arrays of matching size";
-  EXPECT_EQ(text_of<ShapeError>([&] { run(3, 4, 3, 4); }), "simulate: theta.cols = 3 but dim_theta = 2" + end);
+  EXPECT_EQ(text_of<ShapeError>([&] { run(3, 4, 3, 4); }),
+            "simulate: theta.cols = 3 but dim_theta = 2" + end);
   EXPECT_EQ(text_of<ShapeError>([&] { run(2, 4, 2, 4); }), "simulate: x.cols = 2 but dim_x = 3" + end);
   EXPECT_EQ(text_of<ShapeError>([&] { run(2, 5, 3, 4); }), "simulate: x.rows = 5 but theta.rows = 4" + end);
-  EXPECT_EQ(text_of<ShapeError>([&] { run(2, 4, 3, 3); }), "simulate: status.size = 3 but theta.rows = 4" + end);
+  EXPECT_EQ(text_of<ShapeError>([&] { run(2, 4, 3, 3); }),
+            "simulate: status.size = 3 but theta.rows = 4" + end);
 }
 
 TEST(SimulateFromPrior, GivesEveryRowTheSameBitsOnAnyNumberOfThreads) {
@@ -133,10 +137,12 @@ TEST(SimulateFromPrior, MakesRowsThatDependOnTheirNumberAlone) {
 }
 
 TEST(SimulateFromPrior, WarnsOfFailuresWithTheFirstError) {
-  const FunctionSimulator half("half", 2, 1, [](std::span<const double> theta, RandomStream&, std::span<double> x) {
-    if (theta[0] < 0.5) throw std::runtime_error("theta = " + std::to_string(theta[0]));
-    x[0] = theta[1];
-  });
+  const FunctionSimulator half("half", 2, 1,
+                               [](std::span<const double> theta, RandomStream&, std::span<double> x) {
+                                 if (theta[0] < 0.5)
+                                   throw std::runtime_error("theta = " + std::to_string(theta[0]));
+                                 x[0] = theta[1];
+                               });
   std::string first_text;
   for (const int threads : {1, 3}) {
     ThreadPool pool(threads);
@@ -151,10 +157,11 @@ TEST(SimulateFromPrior, WarnsOfFailuresWithTheFirstError) {
       first = std::min(first, i);
     }
     ASSERT_EQ(notes.warnings.size(), 1u);
-    EXPECT_EQ(notes.warnings[0], "simulate: " + std::to_string(failed) +
-                                     " of 1000 simulations failed; they are kept with a status and refused by training unless "
-                                     "dropped on your word. First error: theta = " +
-                                     std::to_string(set.theta(first, 0)));
+    EXPECT_EQ(notes.warnings[0],
+              "simulate: " + std::to_string(failed) +
+                  " of 1000 simulations failed; they are kept with a status and refused by training unless "
+                  "dropped on your word. First error: theta = " +
+                  std::to_string(set.theta(first, 0)));
   }
 }
 
@@ -162,7 +169,8 @@ TEST(SimulateFromPrior, RefusesNoRowsAndMismatchedPriors) {
   ThreadPool pool(1);
   EXPECT_EQ(text_of<DomainError>([&] { simulate_from_prior(unit_prior(), noisy_simulator(), 0, 1, pool); }),
             "simulate: num_simulations = 0; at least one simulation is needed");
-  const FunctionSimulator three("three", 3, 1, [](std::span<const double>, RandomStream&, std::span<double>) {});
+  const FunctionSimulator three("three", 3, 1,
+                                [](std::span<const double>, RandomStream&, std::span<double>) {});
   EXPECT_EQ(text_of<ShapeError>([&] { simulate_from_prior(unit_prior(), three, 10, 1, pool); }),
             "simulate: prior.dim = 2 but dim_theta = 3 (simulator three); give arrays of matching size");
 }

@@ -34,7 +34,8 @@ std::string text_of(F&& call) {
 }
 
 void expect_relative(double value, double expected, double tolerance, const std::string& what) {
-  EXPECT_LE(std::abs(value - expected), tolerance * std::abs(expected)) << what << ": " << value << " instead of " << expected;
+  EXPECT_LE(std::abs(value - expected), tolerance * std::abs(expected))
+      << what << ": " << value << " instead of " << expected;
 }
 
 // The files hold decimals of float32 numbers; constants are compared at these float32 numbers.
@@ -48,7 +49,8 @@ Matrix<double> theta_at(const BenchmarkObservation& observation, const std::stri
   Matrix<double> theta(1, observation.true_parameters.size(), observation.true_parameters);
   if (point != "true") {
     EXPECT_EQ(point.substr(0, row.size()), row);
-    std::ranges::copy(observation.reference_posterior.row(std::stoul(point.substr(row.size()))), theta.row(0).begin());
+    std::ranges::copy(observation.reference_posterior.row(std::stoul(point.substr(row.size()))),
+                      theta.row(0).begin());
   }
   return theta;
 }
@@ -78,7 +80,8 @@ struct Check {
 std::vector<Check> read_checks() {
   std::vector<Check> checks;
   for (const auto& cells : text_table(shared_folder() / "truth" / "likelihood_checks.csv")) {
-    checks.push_back({cells.at(0), std::stoi(cells.at(1)), cells.at(2), std::stod(cells.at(3)), std::stod(cells.at(4))});
+    checks.push_back(
+        {cells.at(0), std::stoi(cells.at(1)), cells.at(2), std::stod(cells.at(3)), std::stod(cells.at(4))});
   }
   EXPECT_EQ(checks.size(), 330u);
   return checks;
@@ -101,28 +104,34 @@ TEST(BenchmarkData, PriorAndLikelihoodEqualIndependentValues) {
     const std::vector<double>& x_o = benchmark_observation(observed, check.number).x_o;
     const Matrix<double> theta = theta_at(benchmark_observation(observed, check.number), check.point);
     const Densities result = densities(observed, theta, x_o);
-    const std::string what = check.task + " observation " + std::to_string(check.number) + " at " + check.point;
+    const std::string what =
+        check.task + " observation " + std::to_string(check.number) + " at " + check.point;
     expect_relative(result.log_prior, check.log_prior, kTolerance, what + ", log prior");
     if (check.task == "slcp_distractors") continue;  // see DistractorNoiseHasTheDensityOfItsFactors
     if (check.task == "lotka_volterra") {
       EXPECT_NEAR(result.log_likelihood, check.log_likelihood, kCurveError) << what;
       continue;
     }
-    expect_relative(result.log_likelihood, check.log_likelihood, is_glm ? kStimulusTolerance : kTolerance, what + ", log likelihood");
+    expect_relative(result.log_likelihood, check.log_likelihood, is_glm ? kStimulusTolerance : kTolerance,
+                    what + ", log likelihood");
     if (!is_glm) continue;
     // The same from the summary X^T y: the exact one, and the one rounded to float32 in the file.
     std::vector<double> summary(tasks::kGlmParameters);
     for (std::size_t t = 0; t < tasks::kGlmBins; ++t) {
-      for (std::size_t d = 0; d < summary.size(); ++d) summary[d] += x_o[t] * tasks::glm_design().design(t, d);
+      for (std::size_t d = 0; d < summary.size(); ++d)
+        summary[d] += x_o[t] * tasks::glm_design().design(t, d);
     }
-    expect_relative(densities(check.task, theta, summary).log_likelihood, result.log_likelihood, 1e-12, what + ", summary");
-    expect_relative(densities(check.task, theta, benchmark_observation(check.task, check.number).x_o).log_likelihood, result.log_likelihood, 1e-5,
-                    what + ", file");
+    expect_relative(densities(check.task, theta, summary).log_likelihood, result.log_likelihood, 1e-12,
+                    what + ", summary");
+    expect_relative(
+        densities(check.task, theta, benchmark_observation(check.task, check.number).x_o).log_likelihood,
+        result.log_likelihood, 1e-5, what + ", file");
   }
 }
 
 // Log density of the noise columns from the factors of the file, in extended precision.
-double noise_log_density(std::span<const double> noise, const Matrix<double>& location, const Matrix<double>& factor_rows) {
+double noise_log_density(std::span<const double> noise, const Matrix<double>& location,
+                         const Matrix<double>& factor_rows) {
   std::vector<long double> terms;
   for (std::size_t c = 0; c < tasks::kNoiseComponents; ++c) {
     std::array<long double, tasks::kSlcpNoise> z;
@@ -136,8 +145,8 @@ double noise_log_density(std::span<const double> noise, const Matrix<double>& lo
       z[i] /= factor_rows(k++, 3);
       square += z[i] * z[i];
     }
-    terms.push_back(std::lgamma(47.0L) - 46.0L * std::log(2.0L * std::numbers::pi_v<long double>) - log_determinant -
-                    47.0L * std::log1p(square / 2.0L));
+    terms.push_back(std::lgamma(47.0L) - 46.0L * std::log(2.0L * std::numbers::pi_v<long double>) -
+                    log_determinant - 47.0L * std::log1p(square / 2.0L));
   }
   const long double highest = *std::max_element(terms.begin(), terms.end());
   long double sum = 0.0L;
@@ -161,9 +170,12 @@ TEST(BenchmarkData, DistractorNoiseHasTheDensityOfItsFactors) {
     std::array<double, tasks::kSlcpSignal + tasks::kSlcpNoise> values;
     const auto& permutation = tasks::distractor_noise().permutation;
     for (std::size_t j = 0; j < values.size(); ++j) values[permutation[j]] = observation.x_o[j];
-    const double constant = noise_log_density(std::span<const double>(values).last(tasks::kSlcpNoise), location, factor_rows);
-    const Densities result = densities("slcp_distractors", theta_at(observation, check.point), observation.x_o);
-    expect_relative(result.log_likelihood, check.log_likelihood + constant, 1e-7, "observation " + std::to_string(check.number));
+    const double constant =
+        noise_log_density(std::span<const double>(values).last(tasks::kSlcpNoise), location, factor_rows);
+    const Densities result =
+        densities("slcp_distractors", theta_at(observation, check.point), observation.x_o);
+    expect_relative(result.log_likelihood, check.log_likelihood + constant, 1e-7,
+                    "observation " + std::to_string(check.number));
   }
 }
 
@@ -173,14 +185,17 @@ TEST(BenchmarkData, CurvesEqualIndependentSolutions) {
   constexpr double kTolerance = 1e-6;
   int curves = 0;
   for (const auto& cells : text_table(shared_folder() / "truth" / "ode_checks.csv")) {
-    const std::vector<double> theta = benchmark_observation(cells.at(0), std::stoi(cells.at(1))).true_parameters;
+    const std::vector<double> theta =
+        benchmark_observation(cells.at(0), std::stoi(cells.at(1))).true_parameters;
     std::array<double, 10> infected;
     std::array<double, 20> populations;
     const bool is_sir = cells[0] == "sir";
     ASSERT_TRUE(is_sir ? tasks::solve_sir(theta, infected) : tasks::solve_lotka_volterra(theta, populations));
-    const std::span<const double> curve = is_sir ? std::span<const double>(infected) : std::span<const double>(populations);
+    const std::span<const double> curve =
+        is_sir ? std::span<const double>(infected) : std::span<const double>(populations);
     for (std::size_t k = 0; k < curve.size(); ++k) {
-      expect_relative(std::exp(curve[k]), std::stod(cells.at(3 + k)), kTolerance, cells[0] + " " + cells[1] + " value " + std::to_string(k));
+      expect_relative(std::exp(curve[k]), std::stod(cells.at(3 + k)), kTolerance,
+                      cells[0] + " " + cells[1] + " value " + std::to_string(k));
     }
     ++curves;
   }
@@ -193,7 +208,8 @@ TEST(BenchmarkData, GlmDesignIsBitIdentical) {
   const tasks::GlmDesign& glm = tasks::glm_design();
   const Matrix<double> stimulus = read_csv(folder / "stimulus_I.csv").values;
   ASSERT_EQ(stimulus.values().size(), tasks::kGlmBins);
-  for (std::size_t t = 0; t < tasks::kGlmBins; ++t) EXPECT_EQ(glm.stimulus[t], static_cast<double>(static_cast<float>(stimulus.values()[t])));
+  for (std::size_t t = 0; t < tasks::kGlmBins; ++t)
+    EXPECT_EQ(glm.stimulus[t], static_cast<double>(static_cast<float>(stimulus.values()[t])));
   Matrix<double> design = read_csv(folder / "design_matrix.csv").values;
   round_to_float(design.values());
   EXPECT_EQ(glm.design, design);
@@ -205,7 +221,8 @@ TEST(BenchmarkData, DistractorNoiseIsThatOfTheFilesToTheLastDigits) {
   const tasks::DistractorNoise& noise = tasks::distractor_noise();
   const Matrix<double> permutation = read_csv(folder / "permutation_idx.csv").values;
   ASSERT_EQ(permutation.values().size(), noise.permutation.size());
-  for (std::size_t j = 0; j < noise.permutation.size(); ++j) EXPECT_EQ(noise.permutation[j], permutation.values()[j]);
+  for (std::size_t j = 0; j < noise.permutation.size(); ++j)
+    EXPECT_EQ(noise.permutation[j], permutation.values()[j]);
   const Matrix<double> location = read_csv(folder / "noise_loc.csv").values;
   ASSERT_EQ(location.values().size(), noise.location.values().size());
   double worst = 0.0;
@@ -213,7 +230,8 @@ TEST(BenchmarkData, DistractorNoiseIsThatOfTheFilesToTheLastDigits) {
     worst = std::max(worst, std::abs(noise.location.values()[k] - location.values()[k]));
   }
   EXPECT_LE(worst, 1e-14) << "numbers up to 60: their last digit is 7e-15";
-  const Matrix<double> factor = read_csv(folder / "noise_scale_tril.csv.bz2").values;  // component, row, column, value
+  const Matrix<double> factor =
+      read_csv(folder / "noise_scale_tril.csv.bz2").values;  // component, row, column, value
   ASSERT_EQ(factor.rows(), tasks::kNoiseComponents * tasks::kTriangle);
   worst = 0.0;
   int negative = 0;
@@ -241,7 +259,8 @@ TEST(FrozenInputs, HaveThePublishedCheckValues) {
   const auto& permutation = tasks::distractor_noise().permutation;
   EXPECT_EQ(std::vector<std::uint32_t>(permutation.begin(), permutation.begin() + 10),
             (std::vector<std::uint32_t>{87, 47, 39, 9, 25, 21, 26, 94, 41, 30}));
-  EXPECT_EQ(std::vector<std::uint32_t>(permutation.end() - 5, permutation.end()), (std::vector<std::uint32_t>{71, 15, 61, 53, 16}));
+  EXPECT_EQ(std::vector<std::uint32_t>(permutation.end() - 5, permutation.end()),
+            (std::vector<std::uint32_t>{71, 15, 61, 53, 16}));
 }
 
 TEST(ReadBenchmarkObservation, ReadsAllTenTasksFromEightFolders) {
@@ -254,10 +273,13 @@ TEST(ReadBenchmarkObservation, ReadsAllTenTasksFromEightFolders) {
     EXPECT_EQ(observation.true_parameters.size(), task->dim_theta());
     EXPECT_EQ(observation.reference_posterior.rows(), 10000u);
     EXPECT_EQ(observation.reference_posterior.cols(), task->dim_theta());
-    for (std::size_t i = 0; i < 10000; ++i) ASSERT_TRUE(task->prior().contains(observation.reference_posterior.row(i))) << name;
+    for (std::size_t i = 0; i < 10000; ++i)
+      ASSERT_TRUE(task->prior().contains(observation.reference_posterior.row(i))) << name;
   }
-  EXPECT_EQ(benchmark_observation("slcp_distractors", 7).reference_posterior, benchmark_observation("slcp", 7).reference_posterior);
-  EXPECT_EQ(benchmark_observation("bernoulli_glm_raw", 7).true_parameters, benchmark_observation("bernoulli_glm", 7).true_parameters);
+  EXPECT_EQ(benchmark_observation("slcp_distractors", 7).reference_posterior,
+            benchmark_observation("slcp", 7).reference_posterior);
+  EXPECT_EQ(benchmark_observation("bernoulli_glm_raw", 7).true_parameters,
+            benchmark_observation("bernoulli_glm", 7).true_parameters);
 }
 
 TEST(ReadBenchmarkObservation, TakesTheNumberFromTheFolderAndTheSeedFromTheFile) {
@@ -271,10 +293,14 @@ TEST(ReadBenchmarkObservation, TakesTheNumberFromTheFolderAndTheSeedFromTheFile)
 }
 
 TEST(ReadBenchmarkObservation, RefusesUnknownTasksAndNumbers) {
-  EXPECT_NE(text_of<ConfigError>([] { read_benchmark_observation(benchmark_folder(), "two-moons", 1); }).find("did you mean two_moons?"), std::string::npos);
+  EXPECT_NE(text_of<ConfigError>([] {
+              read_benchmark_observation(benchmark_folder(), "two-moons", 1);
+            }).find("did you mean two_moons?"),
+            std::string::npos);
   for (const int number : {0, 11}) {
     EXPECT_EQ(text_of<DomainError>([&] { read_benchmark_observation(benchmark_folder(), "slcp", number); }),
-              "observation number = " + std::to_string(number) + " of task slcp is outside 1..10; the benchmark has ten observations per task");
+              "observation number = " + std::to_string(number) +
+                  " of task slcp is outside 1..10; the benchmark has ten observations per task");
   }
 }
 
@@ -304,18 +330,21 @@ TEST_F(DamagedBenchmark, RefusesMissingFiles) {
 
 TEST_F(DamagedBenchmark, RefusesWrongCountsOfRowsAndColumns) {
   write("observation.csv", "data_1,data_2\n0.1,0.2\n0.3,0.4\n");
-  EXPECT_EQ(refusal(), (files_ / "observation.csv").string() +
-                           ": holds 2 rows of 2 numbers but the benchmark has 1 rows of 2 there; fetch the file again");
+  EXPECT_EQ(refusal(),
+            (files_ / "observation.csv").string() +
+                ": holds 2 rows of 2 numbers but the benchmark has 1 rows of 2 there; fetch the file again");
   write("observation.csv", "data_1,data_2\n0.1,0.2\n");
   write("true_parameters.csv", "parameter_1,parameter_2,parameter_3\n1,2,3\n");
-  EXPECT_EQ(refusal(), (files_ / "true_parameters.csv").string() +
-                           ": holds 1 rows of 3 numbers but the benchmark has 1 rows of 2 there; fetch the file again");
+  EXPECT_EQ(refusal(),
+            (files_ / "true_parameters.csv").string() +
+                ": holds 1 rows of 3 numbers but the benchmark has 1 rows of 2 there; fetch the file again");
 }
 
 TEST_F(DamagedBenchmark, RefusesValuesThatAreNotFiniteAndStrangeSeeds) {
   write("observation.csv", "data_1,data_2\n0.1,nan\n");
-  EXPECT_EQ(refusal(), (files_ / "observation.csv").string() +
-                           ": row 1, column 2 = nan; the benchmark's numbers are finite: fetch the file again");
+  EXPECT_EQ(refusal(),
+            (files_ / "observation.csv").string() +
+                ": row 1, column 2 = nan; the benchmark's numbers are finite: fetch the file again");
   write("observation.csv", "data_1,data_2\n0.1,0.2\n");
   write("observation_seed.csv", "observation_seed,num_observation\n-1,2\n");
   EXPECT_EQ(refusal(), (files_ / "observation_seed.csv").string() +

@@ -37,7 +37,8 @@ double largest_z(MatrixView<const double> a, MatrixView<const double> b) {
   const std::vector<MeanCheck> first = moments(a);
   const std::vector<MeanCheck> second = moments(b);
   double largest = 0.0;
-  for (std::size_t k = 0; k < first.size(); ++k) largest = std::max(largest, std::abs(z_difference(first[k], second[k])));
+  for (std::size_t k = 0; k < first.size(); ++k)
+    largest = std::max(largest, std::abs(z_difference(first[k], second[k])));
   return largest;
 }
 
@@ -59,7 +60,8 @@ TEST_P(ReferenceSampler, AgreesWithTheSamplesOfTheBenchmark) {
 }
 
 INSTANTIATE_TEST_SUITE_P(ExactTasks, ReferenceSampler,
-                         testing::Values("gaussian_linear", "gaussian_linear_uniform", "gaussian_mixture", "two_moons"),
+                         testing::Values("gaussian_linear", "gaussian_linear_uniform", "gaussian_mixture",
+                                         "two_moons"),
                          task_of);
 
 TEST(ReferenceSampler, OfGaussianLinearHasItsClosedForm) {
@@ -81,8 +83,10 @@ TEST(ReferenceSampler, OfGaussianLinearHasItsClosedForm) {
 
 // Importance sampling from the prior with the exact likelihood knows nothing of the reference samplers.
 TEST(ReferenceSampler, AgreesWithImportanceSamplingFromThePrior) {
-  const std::vector<std::pair<std::string, std::vector<double>>> cases = {
-      {"gaussian_mixture", {9.7, -9.2}}, {"gaussian_mixture", {11.0, 3.0}}, {"two_moons", {-0.3, 0.2}}, {"two_moons", {-0.6, 0.5}}};
+  const std::vector<std::pair<std::string, std::vector<double>>> cases = {{"gaussian_mixture", {9.7, -9.2}},
+                                                                          {"gaussian_mixture", {11.0, 3.0}},
+                                                                          {"two_moons", {-0.3, 0.2}},
+                                                                          {"two_moons", {-0.6, 0.5}}};
   for (const auto& [name, x_o] : cases) {
     const auto task = make_task(name);
     constexpr std::size_t kRows = 400000;
@@ -101,7 +105,8 @@ TEST(ReferenceSampler, AgreesWithImportanceSamplingFromThePrior) {
       double mean = 0.0;
       for (std::size_t i = 0; i < kRows; ++i) mean += weight[i] / total * power(i, k);
       double variance = 0.0;  // delta method for a ratio of sums
-      for (std::size_t i = 0; i < kRows; ++i) variance += std::pow(weight[i] / total * (power(i, k) - mean), 2);
+      for (std::size_t i = 0; i < kRows; ++i)
+        variance += std::pow(weight[i] / total * (power(i, k) - mean), 2);
       const double error = std::hypot(exact[k].standard_error(), std::sqrt(variance));
       EXPECT_LT(std::abs(exact[k].mean() - mean), kStandardErrors * error) << name << ", moment " << k;
     }
@@ -118,10 +123,12 @@ TEST(ReferenceSampler, RefusesObservationsWithoutAPosterior) {
     return "no DomainError";
   };
   EXPECT_EQ(text("two_moons", {5.0, 0.0}),
-            "task two_moons: no theta of the prior's box was found for x_o = (5.000000, 0.000000) in 1000000 tries; give an "
+            "task two_moons: no theta of the prior's box was found for x_o = (5.000000, 0.000000) in 1000000 "
+            "tries; give an "
             "observation that the simulator can make");
   EXPECT_EQ(text("gaussian_mixture", {60.0, 0.0}),
-            "task gaussian_mixture: x_o = (60.000000, 0.000000) is too far outside the prior's box [-10, 10]; give an observation "
+            "task gaussian_mixture: x_o = (60.000000, 0.000000) is too far outside the prior's box [-10, "
+            "10]; give an observation "
             "that the simulator can make");
 }
 
@@ -139,17 +146,23 @@ TEST(Observations, ThatNoSimulationCanMakeAreRefused) {
     return "no DomainError";
   };
   EXPECT_EQ(text("sir", 3, 12.5),
-            "task sir: x_o column 4 = 12.5 is not a whole number in 0..1000; give the number of infected among 1000 tested");
-  EXPECT_EQ(text("sir", 0, 1001), "task sir: x_o column 1 = 1001 is not a whole number in 0..1000; give the number of infected among "
-                                  "1000 tested");
-  EXPECT_EQ(text("lotka_volterra", 19, 0.0),
-            "task lotka_volterra: x_o column 20 = 0 is not > 0; give ten prey, then ten predator populations");
-  EXPECT_EQ(text("bernoulli_glm_raw", 99, 0.3),
-            "task bernoulli_glm_raw: x_o column 100 = 0.3 is neither 0 nor 1; give the spike train of 100 bins");
+            "task sir: x_o column 4 = 12.5 is not a whole number in 0..1000; give the number of infected "
+            "among 1000 tested");
+  EXPECT_EQ(
+      text("sir", 0, 1001),
+      "task sir: x_o column 1 = 1001 is not a whole number in 0..1000; give the number of infected among "
+      "1000 tested");
+  EXPECT_EQ(
+      text("lotka_volterra", 19, 0.0),
+      "task lotka_volterra: x_o column 20 = 0 is not > 0; give ten prey, then ten predator populations");
+  EXPECT_EQ(
+      text("bernoulli_glm_raw", 99, 0.3),
+      "task bernoulli_glm_raw: x_o column 100 = 0.3 is neither 0 nor 1; give the spike train of 100 bins");
 }
 
 // Gradient of log p(z | x_o) over the benchmark's samples, z being the prior's unbounded coordinates: its mean is 0.
-std::vector<MeanCheck> posterior_score(const Task& task, std::span<const double> x_o, MatrixView<const double> theta) {
+std::vector<MeanCheck> posterior_score(const Task& task, std::span<const double> x_o,
+                                       MatrixView<const double> theta) {
   constexpr double kStep = 1e-4;
   const std::size_t dim = task.dim_theta();
   Matrix<double> z(theta.rows, dim);
@@ -169,7 +182,9 @@ std::vector<MeanCheck> posterior_score(const Task& task, std::span<const double>
     task.log_likelihood(constrained, x_o, log_likelihood);
     task.prior().log_prob(constrained, log_prior);
     task.prior().log_abs_det_jacobian(shifted, log_jacobian);
-    const auto log_p = [&](std::size_t row) { return log_likelihood[row] + log_prior[row] + log_jacobian[row]; };
+    const auto log_p = [&](std::size_t row) {
+      return log_likelihood[row] + log_prior[row] + log_jacobian[row];
+    };
     for (std::size_t d = 0; d < dim; ++d) score[d].add((log_p(2 * d) - log_p(2 * d + 1)) / (2.0 * kStep));
   }
   return score;
@@ -196,7 +211,8 @@ TEST_P(ReferenceSamples, HaveThePosteriorOfTheLikelihood) {
     }
     if (!other_x_o.empty() && number <= 3) {
       double largest = 0.0;
-      for (const MeanCheck& score : posterior_score(*task, other_x_o, theta)) largest = std::max(largest, std::abs(score.z(0.0)));
+      for (const MeanCheck& score : posterior_score(*task, other_x_o, theta))
+        largest = std::max(largest, std::abs(score.z(0.0)));
       controls_found += largest > kStandardErrors;
     }
     other_x_o = observation.x_o;
@@ -208,8 +224,9 @@ TEST_P(ReferenceSamples, HaveThePosteriorOfTheLikelihood) {
 
 // two_moons is left out: its posterior jumps at the walls of box and crescents; its exact sampler is compared above.
 INSTANTIATE_TEST_SUITE_P(SmoothTasks, ReferenceSamples,
-                         testing::Values("gaussian_linear", "gaussian_linear_uniform", "gaussian_mixture", "slcp", "slcp_distractors",
-                                         "bernoulli_glm", "bernoulli_glm_raw", "sir", "lotka_volterra"),
+                         testing::Values("gaussian_linear", "gaussian_linear_uniform", "gaussian_mixture",
+                                         "slcp", "slcp_distractors", "bernoulli_glm", "bernoulli_glm_raw",
+                                         "sir", "lotka_volterra"),
                          task_of);
 
 }  // namespace

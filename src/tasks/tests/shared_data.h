@@ -17,7 +17,8 @@ namespace nrec {
 
 inline std::filesystem::path shared_folder() {
   const char* folder = std::getenv("NREC_SHARED");
-  return folder != nullptr ? std::filesystem::path(folder) : std::filesystem::path(NREC_SOURCE_DIR) / ".." / "shared";
+  return folder != nullptr ? std::filesystem::path(folder)
+                           : std::filesystem::path(NREC_SOURCE_DIR) / ".." / "shared";
 }
 
 // An observation of the benchmark, read once per program.
@@ -41,9 +42,12 @@ inline std::vector<std::vector<std::string>> text_table(const std::filesystem::p
     std::vector<std::string> cells(1);
     bool quoted = false;
     for (const char c : line) {
-      if (c == '"') quoted = !quoted;
-      else if (c == ',' && !quoted) cells.emplace_back();
-      else cells.back() += c;
+      if (c == '"')
+        quoted = !quoted;
+      else if (c == ',' && !quoted)
+        cells.emplace_back();
+      else
+        cells.back() += c;
     }
     rows.push_back(std::move(cells));
   }
@@ -52,6 +56,7 @@ inline std::vector<std::vector<std::string>> text_table(const std::filesystem::p
 
 }  // namespace nrec
 
-#define NREC_NEEDS_SHARED(path)                                                                                            \
-  if (!std::filesystem::exists(::nrec::shared_folder() / (path)))                                                          \
-  GTEST_SKIP() << "no " << (::nrec::shared_folder() / (path)) << ": put the shared data beside the checkout or set NREC_SHARED"
+#define NREC_NEEDS_SHARED(path)                                   \
+  if (!std::filesystem::exists(::nrec::shared_folder() / (path))) \
+  GTEST_SKIP() << "no " << (::nrec::shared_folder() / (path))     \
+               << ": put the shared data beside the checkout or set NREC_SHARED"

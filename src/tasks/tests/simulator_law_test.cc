@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 #include <memory>
+#include <numbers>
 #include <string>
 #include <vector>
 
@@ -52,7 +53,9 @@ TEST(SimulatorLaw, GaussianTasksAddNoiseOfVarianceOneTenth) {
   const std::vector<double> theta = {-0.9, -0.7, -0.5, -0.3, -0.1, 0.1, 0.3, 0.5, 0.7, 0.9};
   for (const char* name : {"gaussian_linear", "gaussian_linear_uniform"}) {
     const Matrix<double> x = simulate_at(*make_task(name), theta, 20000);
-    for (std::size_t d = 0; d < 10; ++d) expect_moments(x, [d](auto row) { return row[d]; }, theta[d], 0.1, 0.02);
+    for (std::size_t d = 0; d < 10; ++d)
+      expect_moments(
+          x, [d](auto row) { return row[d]; }, theta[d], 0.1, 0.02);
   }
 }
 
@@ -62,10 +65,13 @@ TEST(SimulatorLaw, SlcpDrawsFourPointsWithFourthPowersOfThetaAsVariances) {
   const double rho = std::tanh(0.6);
   const Matrix<double> x = simulate_at(*make_task("slcp"), theta, 20000);
   for (std::size_t point = 0; point < 4; ++point) {
-    expect_moments(x, [&](auto row) { return row[2 * point]; }, 0.7, 1.0 + 1e-6, 0.1);
-    expect_moments(x, [&](auto row) { return row[2 * point + 1]; }, -2.9, sd2 * sd2 + 1e-6, 0.1);
+    expect_moments(
+        x, [&](auto row) { return row[2 * point]; }, 0.7, 1.0 + 1e-6, 0.1);
+    expect_moments(
+        x, [&](auto row) { return row[2 * point + 1]; }, -2.9, sd2 * sd2 + 1e-6, 0.1);
     MeanCheck cross;
-    for (std::size_t i = 0; i < x.rows(); ++i) cross.add((x(i, 2 * point) - 0.7) * (x(i, 2 * point + 1) + 2.9));
+    for (std::size_t i = 0; i < x.rows(); ++i)
+      cross.add((x(i, 2 * point) - 0.7) * (x(i, 2 * point + 1) + 2.9));
     EXPECT_LT(std::abs(cross.z(rho * sd2)), kStandardErrors);
   }
   MeanCheck between;
@@ -122,8 +128,10 @@ TEST(SimulatorLaw, SpikesFollowTheSigmoidAndTheSummaryIsThatOfTheTrain) {
 
 TEST(SimulatorLaw, LotkaVolterraStartsAtThirtyAndOneWithLogNormalNoise) {
   const Matrix<double> x = simulate_at(*make_task("lotka_volterra"), {0.7, 0.1, 0.9, 0.1}, 3000);
-  expect_moments(x, [](auto row) { return std::log(row[0]); }, std::log(30.0), 0.01, 0.02);
-  expect_moments(x, [](auto row) { return std::log(row[10]); }, 0.0, 0.01, 0.02);
+  expect_moments(
+      x, [](auto row) { return std::log(row[0]); }, std::log(30.0), 0.01, 0.02);
+  expect_moments(
+      x, [](auto row) { return std::log(row[10]); }, 0.0, 0.01, 0.02);
 }
 
 // Both systems keep a quantity, whatever their parameters: an independent measure of the solver's error.
@@ -135,10 +143,12 @@ TEST(PopulationCurves, KeepTheConstantsOfMotion) {
     std::array<double, 20> u;
     ASSERT_TRUE(tasks::solve_lotka_volterra(theta.row(i), u));
     const auto constant = [&](std::size_t k) {
-      return theta(i, 3) * std::exp(u[k]) - theta(i, 2) * u[k] + theta(i, 1) * std::exp(u[10 + k]) - theta(i, 0) * u[10 + k];
+      return theta(i, 3) * std::exp(u[k]) - theta(i, 2) * u[k] + theta(i, 1) * std::exp(u[10 + k]) -
+             theta(i, 0) * u[10 + k];
     };
     const double scale = std::abs(theta(i, 3) * 30.0) + std::abs(theta(i, 2) * std::log(30.0)) + theta(i, 1);
-    for (std::size_t k = 1; k < 10; ++k) EXPECT_NEAR(constant(k), constant(0), 1e-9 * scale) << "row " << i << ", point " << k;
+    for (std::size_t k = 1; k < 10; ++k)
+      EXPECT_NEAR(constant(k), constant(0), 1e-9 * scale) << "row " << i << ", point " << k;
   }
   // Without recovery the epidemic is a logistic curve.
   for (const double beta : {0.2, 0.4, 1.5}) {
@@ -218,7 +228,7 @@ TEST(TwoMoons, DensityIsThatOfTheSimulator) {
       const double value = inside ? std::exp(-log_p) / (4.0 * half * half) : 0.0;
       complete.add(value);
       const double rho = std::hypot(x(i, 0) - m1, x(i, 1) - m2);
-      without_factor.add(value / (M_PI * rho));
+      without_factor.add(value / (std::numbers::pi * rho));
     }
     EXPECT_LT(std::abs(complete.z(1.0)), kStandardErrors) << "angle " << angle;
     EXPECT_LT(complete.standard_error(), 0.1) << "angle " << angle;
@@ -241,7 +251,7 @@ TEST(TwoMoons, DensityIntegratesToOneAndVanishesBehindTheCrescent) {
   const double cell = 1e-3;
   for (int i = 40; i < 160; ++i) {
     const double rho = (i + 0.5) * cell;
-    integral += density(rho, 0.8) * rho * cell * M_PI;
+    integral += density(rho, 0.8) * rho * cell * std::numbers::pi;
   }
   EXPECT_NEAR(integral, 1.0, 1e-6);
   EXPECT_EQ(density(0.1, 2.0), 0.0);
@@ -274,7 +284,8 @@ TEST(Binomial, FitsTheProbabilityOfEveryOutcome) {
   const auto chi_square = [&](double p) {
     double sum = 0.0;
     for (int k = 0; k <= kTrials; ++k) {
-      const double expected = kDraws * std::exp(tasks::log_binomial_coefficient(kTrials, k)) * std::pow(p, k) * std::pow(1 - p, kTrials - k);
+      const double expected = kDraws * std::exp(tasks::log_binomial_coefficient(kTrials, k)) *
+                              std::pow(p, k) * std::pow(1 - p, kTrials - k);
       const double difference = counts[static_cast<std::size_t>(k)] - expected;
       sum += difference * difference / expected;
     }
@@ -295,7 +306,7 @@ TEST(Binomial, HasSureOutcomesAndExactCoefficients) {
 }
 
 TEST(TruncatedNormal, HasTheMeanOfItsLaw) {
-  const auto phi = [](double z) { return std::exp(-0.5 * z * z) / std::sqrt(2 * M_PI); };
+  const auto phi = [](double z) { return std::exp(-0.5 * z * z) / std::sqrt(2 * std::numbers::pi); };
   for (const double mean : {-2.5, -1.1, 0.0, 0.95, 1.4, 6.0}) {
     const double sd = 0.3;
     MeanCheck check;
@@ -307,7 +318,8 @@ TEST(TruncatedNormal, HasTheMeanOfItsLaw) {
     }
     const double a = (-1.0 - mean) / sd;
     const double b = (1.0 - mean) / sd;
-    const double expected = mean + sd * (phi(a) - phi(b)) / tasks::normal_interval_probability(mean, sd, -1.0, 1.0);
+    const double expected =
+        mean + sd * (phi(a) - phi(b)) / tasks::normal_interval_probability(mean, sd, -1.0, 1.0);
     EXPECT_LT(std::abs(check.z(expected)), kStandardErrors) << mean;
     EXPECT_GT(std::abs(check.z(expected + 0.05 * sd)), kStandardErrors) << mean;
   }

@@ -1,0 +1,210 @@
+#include "nrec/diagnostics/quick_check.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <limits>
+
+#include "nrec/core/error.h"
+#include "nrec/core/random.h"
+#include "nrec/inference/posterior.h"
+
+namespace nrec {
+
+namespace {
+
+constexpr std::size_t kCoverageRows = 200;        // held-out rows whose ranks are taken
+constexpr std::size_t kPriorDraws = 4000;         // shared prior draws that stand for every posterior
+constexpr double kLeastEffectiveDraws = 20.0;     // below, an importance-weighted rank says nothing
+constexpr double kLevel = 0.001;                  // of each test: a trusted run should stay so in 999 of 1000 cases
+constexpr double kUnsureLevel = 0.02;             // p-values between the two levels leave the answer open
+constexpr double kRatioFactor = 1.5;              // a mean ratio within this factor of 1 is good
+
+std::string text_of(const char* format, double a, double b = 0, double c = 0) {
+  char text[256];
+  std::snprintf(text, sizeof text, format, a, b, c);
+  return text;
+}
+
+/// P(sup |F_n - F| > statistic) for n values: Kolmogorov's series with Stephens' small-sample correction. Source [Stephens1970]
+double kolmogorov_p_value(double statistic, double n) {
+  const double root = std::sqrt(n);
+  const double lambda = (root + 0.12 + 0.11 / root) * statistic;
+  if (lambda < 0.2) return 1.0;
+  double sum = 0.0;
+  for (int k = 1; k <= 100; ++k) sum += (k % 2 ? 2.0 : -2.0) * std::exp(-2.0 * k * k * lambda * lambda);
+  return std::clamp(sum, 0.0, 1.0);
+}
+
+/// Highest-density ranks: for each held-out pair, the posterior mass at higher density than the true theta.
+struct Ranks {
+  std::vector<double> alpha;       // in [0, 1]; uniform for an exact posterior
+  std::size_t num_unreliable = 0;  // rows whose posterior is too narrow for the prior draws
+  double mean_log_z = 0.0;         // over rows
+  double mean_z = 0.0;
+};
+
+Ranks density_ranks(const RatioEstimator& estimator, MatrixView<const double> theta, MatrixView<const double> x, const RunContext& run) {
+  const std::size_t dim = estimator.prior.dim();
+  const std::size_t rows = std::min(theta.rows, kCoverageRows);
+  // Row 0 is the row's own theta, the others are shared prior draws.
+  Matrix<double> points(kPriorDraws + 1, dim);
+  estimator.prior.sample(run.seed, Stream::check, 1, points.view().middle_rows(1, kPriorDraws));
+  std::vector<double> log_prior(points.rows(), 0.0);
+  std::vector<double> log_ratio(points.rows());
+  Ranks ranks;
+  std::size_t used = 0;
+  for (std::size_t i = 0; i < rows && !run.stop_requested(); ++i) {
+    std::copy(theta.row(i).begin(), theta.row(i).end(), points.row(0).begin());
+    if (estimator.prior.has_density()) estimator.prior.log_prob(points, log_prior);
+    const Posterior posterior = Posterior::from_estimator(estimator, x.row(i), run);
+    posterior.log_ratio(points, log_ratio);
+    const double top = *std::max_element(log_ratio.begin(), log_ratio.end());
+    double total = 0.0, square = 0.0, higher = 0.0;
+    for (std::size_t k = 1; k < points.rows(); ++k) {
+      const double weight = std::exp(log_ratio[k] - top);
+      total += weight;
+      square += weight * weight;
+      if (log_ratio[k] + log_prior[k] > log_ratio[0] + log_prior[0]) higher += weight;
+    }
+    ++used;
+    const double log_z = top + std::log(total / static_cast<double>(kPriorDraws));
+    ranks.mean_log_z += log_z;
+    ranks.mean_z += std::exp(log_z);
+    if (!(total * total / square >= kLeastEffectiveDraws)) {
+      ++ranks.num_unreliable;
+    } else {
+      ranks.alpha.push_back(higher / total);
+    }
+  }
+  if (used > 0) {
+    ranks.mean_log_z /= static_cast<double>(used);
+    ranks.mean_z /= static_cast<double>(used);
+  }
+  std::sort(ranks.alpha.begin(), ranks.alpha.end());
+  return ranks;
+}
+
+Verdict verdict_of(double p_value) { return p_value < kLevel ? Verdict::not_trusted : (p_value < kUnsureLevel ? Verdict::cannot_tell : Verdict::trusted); }
+
+CheckItem coverage_item(const Ranks& ranks, std::size_t rows, Record& record) {
+  CheckItem item{"coverage", Verdict::cannot_tell, ""};
+  const double n = static_cast<double>(ranks.alpha.size());
+  record.set("coverage.rows", ranks.alpha.size());
+  record.set("coverage.rows_too_narrow", ranks.num_unreliable);
+  if (ranks.alpha.size() < 50 || ranks.num_unreliable * 4 > rows) {
+    item.sentence = rows == 0 ? "no held-out simulations, so nothing is known about coverage; give some with the simulations"
+                              : text_of("only %.0f of %.0f held-out posteriors could be judged from %.0f prior draws (the others are too narrow, or there are too few); draw posterior samples for the full check",
+                                        n, static_cast<double>(rows), static_cast<double>(kPriorDraws));
+    return item;
+  }
+  double statistic = 0.0, mean = 0.0;
+  for (std::size_t i = 0; i < ranks.alpha.size(); ++i) {
+    statistic = std::max({statistic, static_cast<double>(i + 1) / n - ranks.alpha[i], ranks.alpha[i] - static_cast<double>(i) / n});
+    mean += ranks.alpha[i] / n;
+  }
+  const double p = kolmogorov_p_value(statistic, n);
+  const auto covered = [&](double level) { return static_cast<double>(std::lower_bound(ranks.alpha.begin(), ranks.alpha.end(), level) - ranks.alpha.begin()) / n; };
+  record.set("coverage.p_value", p);
+  record.set("coverage.ks_statistic", statistic);
+  record.set("coverage.levels", std::vector<double>{0.5, 0.68, 0.9, 0.95});
+  record.set("coverage.covered", std::vector<double>{covered(0.5), covered(0.68), covered(0.9), covered(0.95)});
+  item.verdict = verdict_of(p);
+  item.sentence = text_of("90 %% regions hold %.0f %% of held-out thetas", 100 * covered(0.9)) + text_of(" (p = %.2g over %.0f rows)", p, n);
+  if (item.verdict == Verdict::not_trusted) {
+    item.sentence += mean > 0.5 ? "; posteriors are too narrow: simulate more, lower gamma, or stop earlier" : "; posteriors are too wide: train longer or with a larger network";
+  } else if (item.verdict == Verdict::cannot_tell) {
+    item.sentence += "; borderline: hold out more simulations";
+  }
+  return item;
+}
+
+CheckItem normalisation_item(const RatioEstimator& estimator, const Ranks& ranks, std::size_t rows, Record& record) {
+  CheckItem item{"normalisation", Verdict::trusted, ""};
+  const RecordValue* loss = estimator.settings.find("loss");
+  const bool normalised = !loss || std::get<std::string>(*loss) != "nre-b";
+  if (!normalised) {
+    item.sentence = "NRE-B leaves the ratio free up to a function of x, so its normalisation says nothing";
+    return item;
+  }
+  if (rows == 0) {
+    item.verdict = Verdict::cannot_tell;
+    item.sentence = "no held-out simulations to take the mean ratio over";
+    return item;
+  }
+  record.set("normalisation.mean_ratio", ranks.mean_z);
+  record.set("normalisation.mean_log_z", ranks.mean_log_z);
+  const double geometric = std::exp(ranks.mean_log_z);
+  const bool good = geometric < kRatioFactor && geometric > 1.0 / kRatioFactor;
+  item.verdict = good ? Verdict::trusted : Verdict::cannot_tell;
+  item.sentence = text_of("mean log of the ratio averaged over the prior is %.3f (0 for an exact ratio)", ranks.mean_log_z);
+  if (!good) item.sentence += "; the posterior's shape may still be right, its evidence is not: simulate more or train longer";
+  return item;
+}
+
+CheckItem range_item(const RatioEstimator& estimator, std::span<const double> x_o, Record& record) {
+  const std::vector<OutsideColumn> outside = columns_outside(estimator, x_o);
+  std::vector<std::int64_t> columns;
+  for (const OutsideColumn& column : outside) columns.push_back(static_cast<std::int64_t>(column.column));
+  record.set("observation.columns_outside", columns);
+  if (outside.empty()) return {"observation range", Verdict::trusted, "every number of the observation lies in the range of the simulations"};
+  return {"observation range", Verdict::not_trusted, outside_warning(outside)};
+}
+
+CheckItem draws_item(const PosteriorDraws& draws, Record& record) {
+  record.set("draws.status", sampling_status_name(draws.status));
+  record.set("draws.count", draws.size());
+  CheckItem item{"draws", Verdict::trusted, draws.message};
+  if (draws.status != SamplingStatus::complete) item.verdict = draws.size() == 0 ? Verdict::not_trusted : Verdict::cannot_tell;
+  const RecordValue* bad = draws.statistics.find("non_finite_log_ratios");
+  if (bad && std::get_if<std::int64_t>(bad) && std::get<std::int64_t>(*bad) > 0) {
+    item.verdict = std::max(item.verdict, Verdict::cannot_tell);
+    item.sentence += "; " + std::to_string(std::get<std::int64_t>(*bad)) + " log ratios were not finite and counted as zero density";
+  }
+  return item;
+}
+
+}  // namespace
+
+std::string_view verdict_name(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::trusted:
+      return "trusted";
+    case Verdict::cannot_tell:
+      return "cannot tell";
+    case Verdict::not_trusted:
+      break;
+  }
+  return "not trusted";
+}
+
+CheckReport quick_check(const RatioEstimator& estimator, std::span<const double> x_o, const PosteriorDraws& draws,
+                        MatrixView<const double> held_out_theta, MatrixView<const double> held_out_x, const RunContext& run) {
+  if (held_out_theta.rows != held_out_x.rows) {
+    throw ShapeError("check: held_out_theta has " + std::to_string(held_out_theta.rows) + " rows but held_out_x has " + std::to_string(held_out_x.rows));
+  }
+  const Stopwatch watch;
+  CheckReport report;
+  report.items.push_back(range_item(estimator, x_o, report.record));
+  const std::size_t rows = std::min(held_out_theta.rows, kCoverageRows);
+  const Ranks ranks = rows > 0 ? density_ranks(estimator, held_out_theta, held_out_x, run) : Ranks{};
+  report.items.push_back(coverage_item(ranks, rows, report.record));
+  report.items.push_back(normalisation_item(estimator, ranks, rows, report.record));
+  report.items.push_back(draws_item(draws, report.record));
+  report.verdict = Verdict::trusted;
+  const CheckItem* deciding = nullptr;
+  for (const CheckItem& item : report.items) {
+    if (!deciding || item.verdict > report.verdict) {
+      report.verdict = std::max(report.verdict, item.verdict);
+      deciding = &item;
+    }
+    report.record.set(item.name + ".verdict", verdict_name(item.verdict));
+  }
+  report.sentence = report.verdict == Verdict::trusted ? "all quick checks passed" : deciding->name + ": " + deciding->sentence;
+  report.record.set("verdict", verdict_name(report.verdict));
+  report.record.set("verdict_sentence", report.sentence);
+  report.record.set("seconds", watch.seconds());
+  return report;
+}
+
+}  // namespace nrec
