@@ -26,7 +26,7 @@ void save_checkpoint(const TrainerState& state, const std::string& fingerprint, 
   add("best.statistics", state.best.statistics());
   add("adam.m", state.adam_m);
   add("adam.v", state.adam_v);
-  const std::vector<std::int64_t> counters = {state.step, state.step_in_epoch, state.best_epoch};
+  const std::vector<std::int64_t> counters = {state.step, state.step_in_epoch, state.best_epoch, state.num_reductions, state.last_reduction};
   tensors.push_back(make_tensor("counters", {counters.size()}, std::span<const std::int64_t>(counters)));
   const std::vector<double> sums = {state.epoch_loss_sum};
   tensors.push_back(make_tensor("sums", {sums.size()}, std::span<const double>(sums)));
@@ -62,12 +62,15 @@ TrainerState load_checkpoint(const PairNetworkShape& shape, const std::string& f
   const std::vector<std::int64_t> counters = i64_values(required_tensor(file, "counters", where));
   const std::vector<double> sums = f64_values(required_tensor(file, "sums", where));
   const auto epochs = static_cast<std::int64_t>(state.history.size());
-  if (counters.size() != 3 || sums.size() != 1 || counters[0] < 0 || counters[1] < 0 || counters[2] < 0 || counters[2] > epochs) {
+  if (counters.size() != 5 || sums.size() != 1 || *std::min_element(counters.begin(), counters.end()) < 0 || counters[2] > epochs || counters[3] > epochs ||
+      counters[4] > epochs) {
     throw IoError(where + ": the counters contradict each other; the file is damaged");
   }
   state.step = counters[0];
   state.step_in_epoch = counters[1];
   state.best_epoch = static_cast<int>(counters[2]);
+  state.num_reductions = static_cast<int>(counters[3]);
+  state.last_reduction = static_cast<int>(counters[4]);
   state.epoch_loss_sum = sums[0];
   return state;
 }

@@ -16,7 +16,8 @@ void describe(OptionTable& table, TrainingOptions& options) {
   table.add(section, "contrast", &options.contrast, {"shared", "independent"}, "one contrastive set for both terms of the loss, or a separate draw for each, as published");
   table.add(section, "training_batch_size", &options.training_batch_size, {.low = 1}, "rows of a mini-batch; lowered to the training rows if there are fewer").aliases = {"batch_size"};
   table.add(section, "learning_rate", &options.learning_rate, {.low = 0, .high = 1, .low_open = true}, "step size of Adam");
-  table.add(section, "learning_rate_schedule", &options.learning_rate_schedule, {"constant", "cosine"}, "constant, or falling to 0 over max_num_epochs along a cosine");
+  table.add(section, "learning_rate_schedule", &options.learning_rate_schedule, {"constant", "plateau", "cosine"},
+            "constant; halved, from the best state on, whenever 5 epochs bring no better validation loss; or falling to 0 over max_num_epochs along a cosine");
   table.add(section, "clip_max_norm", &options.clip_max_norm, {.low = 0}, "largest norm of a gradient; 0 = no clipping");
   table.add(section, "validation_fraction", &options.validation_fraction, {.low = 0, .high = 1, .low_open = true, .high_open = true}, "share of the simulations kept for validation");
   table.add(section, "max_num_epochs", &options.max_num_epochs, {.low = 1}, "most passes over the training rows");

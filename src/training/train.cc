@@ -72,6 +72,7 @@ TrainingStatus run_epochs(TrainingRun& context, Trainer& trainer, TrainerState& 
   for (;;) {
     const auto epochs = static_cast<int>(state.history.size());
     if (options.stop_after_epochs > 0 && state.best_epoch > 0 && epochs - state.best_epoch >= options.stop_after_epochs) return TrainingStatus::converged;
+    if (state.num_reductions > kMostReductions) return TrainingStatus::converged;
     if (epochs >= options.max_num_epochs) return TrainingStatus::epochs_done;
     while (state.step_in_epoch < trainer.steps_per_epoch()) {
       if (context.run.stop_requested()) return TrainingStatus::stopped;
@@ -90,6 +91,7 @@ std::string end_message(TrainingStatus status, const TrainerState& state, const 
                                             : std::string("no epoch finished");
   switch (status) {
     case TrainingStatus::converged:
+      if (state.num_reductions > kMostReductions) return "no better validation loss after " + std::to_string(kMostReductions) + " halvings of the learning rate; " + best;
       return "no better validation loss for " + std::to_string(context.options.stop_after_epochs) + " epochs; " + best;
     case TrainingStatus::epochs_done: {
       const bool early = state.best_epoch == static_cast<int>(state.history.size()) && context.options.learning_rate_schedule != "cosine";

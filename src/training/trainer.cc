@@ -54,10 +54,19 @@ void Trainer::load_batch(const TrainerState& state) {
   fill_candidates(data_.loss, 0, data_.batch_size, random, candidates_);
 }
 
-double Trainer::learning_rate(std::int64_t step) const {
+double Trainer::learning_rate(const TrainerState& state) const {
+  if (options_.learning_rate_schedule == "plateau") return std::ldexp(options_.learning_rate, -state.num_reductions);
   if (options_.learning_rate_schedule != "cosine") return options_.learning_rate;
   const double last = static_cast<double>(steps_per_epoch_) * options_.max_num_epochs;
-  return options_.learning_rate * 0.5 * (1.0 + std::cos(std::numbers::pi * static_cast<double>(step) / last));
+  return options_.learning_rate * 0.5 * (1.0 + std::cos(std::numbers::pi * static_cast<double>(state.step) / last));
+}
+
+void Trainer::reduce_on_plateau(TrainerState& state) const {
+  const auto epochs = static_cast<int>(state.history.size());
+  if (state.best_epoch == 0 || epochs - std::max(state.best_epoch, state.last_reduction) < kPlateauEpochs) return;
+  state.network = state.best;
+  state.last_reduction = epochs;
+  ++state.num_reductions;
 }
 
 double Trainer::train_step(TrainerState& state) {
@@ -67,6 +76,7 @@ double Trainer::train_step(TrainerState& state) {
                               return static_cast<const ContrastiveLoss*>(context)->row(logits, d_logits);
                             },
                             &data_.loss};
+  const double rate = learning_rate(state);
   const double loss = step_->loss_and_gradient(state.network, {theta_, x_, candidates_}, row_loss, gradient_);
   ++state.step;
   ++state.step_in_epoch;
@@ -78,7 +88,7 @@ double Trainer::train_step(TrainerState& state) {
   const double correction2 = 1.0 - std::pow(static_cast<double>(kAdamBeta2), t);
   const FlushDenormals flush;
   kernels_.adam(state.network.weights().data(), gradient_.data(), state.adam_m.data(), state.adam_v.data(), gradient_.size(), static_cast<float>(clip),
-                kAdamBeta1, kAdamBeta2, static_cast<float>(learning_rate(state.step - 1) / correction1), static_cast<float>(1.0 / std::sqrt(correction2)), kAdamEps);
+                kAdamBeta1, kAdamBeta2, static_cast<float>(rate / correction1), static_cast<float>(1.0 / std::sqrt(correction2)), kAdamEps);
   return loss;
 }
 
@@ -95,6 +105,7 @@ const EpochRecord& Trainer::finish_epoch(TrainerState& state) {
     state.best_epoch = static_cast<int>(state.history.size());
     state.best = state.network;
   }
+  if (options_.learning_rate_schedule == "plateau") reduce_on_plateau(state);
   return state.history.back();
 }
 

@@ -20,6 +20,8 @@ struct TrainerState {
   std::int64_t step_in_epoch = 0;
   double epoch_loss_sum = 0.0;      // of the steps of the present epoch
   int best_epoch = 0;               // 1-based; 0 = none yet
+  int num_reductions = 0;           // schedule "plateau": how often the learning rate was halved
+  int last_reduction = 0;           // and after which epoch
   std::vector<EpochRecord> history; // one per finished epoch
 };
 
@@ -27,6 +29,11 @@ struct TrainerState {
 void save_checkpoint(const TrainerState& state, const std::string& fingerprint, const std::filesystem::path& path);
 /// Errors: IoError: damaged, or made for other data or settings.
 TrainerState load_checkpoint(const PairNetworkShape& shape, const std::string& fingerprint, const std::filesystem::path& path);
+
+/// Schedule "plateau": epochs without a better validation loss after which training goes back to its best state with half
+/// the learning rate, and how often that may happen before training has converged.
+inline constexpr int kPlateauEpochs = 5;
+inline constexpr int kMostReductions = 6;
 
 /// Runs epochs of Adam on a TrainerState.
 class Trainer {
@@ -43,7 +50,8 @@ class Trainer {
 
  private:
   void load_batch(const TrainerState& state);
-  double learning_rate(std::int64_t step) const;
+  double learning_rate(const TrainerState& state) const;
+  void reduce_on_plateau(TrainerState& state) const;
 
   const TrainingData& data_;
   const TrainingOptions& options_;

@@ -177,6 +177,29 @@ TEST_F(TrainTest, StopsWhenTheValidationLossStopsImproving) {
   EXPECT_EQ(result.summary.num_epochs, result.summary.best_epoch + 2);
 }
 
+TEST_F(TrainTest, PlateauScheduleConvergesAndResumesToTheSameBits) {
+  TrainingOptions options = short_training();
+  options.learning_rate = 0.02;
+  options.learning_rate_schedule = "plateau";
+  options.max_num_epochs = 500;
+  const SimulationSet simulations = toy_simulations(600, pool_);
+  const TrainingResult unbroken = train(toy_prior(), simulations, small_network(), options, run_);
+  EXPECT_EQ(unbroken.summary.status, TrainingStatus::converged);
+  EXPECT_NE(unbroken.summary.message.find("6 halvings of the learning rate"), std::string::npos) << unbroken.summary.message;
+  save_estimator(*unbroken.estimator, folder_ / "unbroken.safetensors");
+  const CheckpointOptions checkpoint{folder_ / "checkpoint.safetensors", true};
+  RunContext piece{.pool = pool_};
+  piece.time_limit = unbroken.summary.seconds / 7;
+  for (int pieces = 0; pieces < 1000; ++pieces) {
+    const TrainingResult result = train(toy_prior(), simulations, small_network(), options, piece, checkpoint);
+    if (result.summary.status == TrainingStatus::budget_spent) continue;
+    EXPECT_GT(pieces, 1);
+    save_estimator(*result.estimator, folder_ / "pieces.safetensors");
+    break;
+  }
+  EXPECT_TRUE(bytes_of(folder_ / "unbroken.safetensors") == bytes_of(folder_ / "pieces.safetensors"));
+}
+
 TEST_F(TrainTest, ValidationRowsAreTheOnesLeftOutOfTraining) {
   const auto rows = validation_rows(1000, 0.1, 3);
   EXPECT_EQ(rows.size(), 100u);
