@@ -24,9 +24,12 @@ std::string progress_text(const ProgressUpdate& update) {
   std::string text =
       fmt::format("{}: {} {}", update.stage, update.unit, fmt::format(fmt::runtime(precision), update.done));
   if (update.total > 0) text += fmt::format(" of {:.0f}", update.total);
-  if (!update.detail.empty()) text += ", " + update.detail;
+  // The time comes before the details: a narrow terminal cuts the end. Epochs may end early, so theirs is a
+  // bound.
   if (update.seconds_left >= 0 && std::isfinite(update.seconds_left))
-    text += ", at most " + duration_text(update.seconds_left) + " left";
+    text +=
+        (update.unit == "epoch" ? ", at most " : ", about ") + duration_text(update.seconds_left) + " left";
+  if (!update.detail.empty()) text += ", " + update.detail;
   return text;
 }
 

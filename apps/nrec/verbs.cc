@@ -79,8 +79,11 @@ void print_tables(const CommandResult& result) {
   if (!result.check) return;
   fmt::print("\nverdict: {}\n", verdict_name(result.check->verdict));
   if (!result.check->sentence.empty()) fmt::print("  {}\n", result.check->sentence);
-  for (const CheckItem& item : result.check->items)
+  for (const CheckItem& item : result.check->items) {
+    // The deciding one has been said.
+    if (result.check->sentence.find(item.sentence) != std::string::npos) continue;
     fmt::print("  {}: {}: {}\n", item.name, verdict_name(item.verdict), item.sentence);
+  }
 }
 
 }  // namespace
