@@ -259,7 +259,10 @@ void SamplingStage::run(const RunContext& context, CommandResult& result) const 
   result.marginals = summarise(*draws);
   add_marginals(result.record, result.marginals);
   write_record(result.record, folder);
-  if (draws->status != SamplingStatus::complete) {
+  // Chains that disagree are a finished run with a bad verdict; all else that is not complete is a partial result.
+  if (draws->status == SamplingStatus::chains_disagree) {
+    context.log.warning(draws->message);
+  } else if (draws->status != SamplingStatus::complete) {
     result.status =
         draws->status == SamplingStatus::stopped ? CommandStatus::stopped : CommandStatus::budget_spent;
     result.message = draws->message;

@@ -36,7 +36,10 @@ std::vector<MarginalSummary> summarise(const PosteriorDraws& draws) {
     row.quantile05 = quantile(column, 0.05);
     row.quantile50 = quantile(column, 0.50);
     row.quantile95 = quantile(column, 0.95);
-    row.ess = static_cast<double>(n);  // the draws of the present samplers are independent
+    row.ess = static_cast<double>(n);  // of independent draws
+    const RecordValue* bulk = draws.statistics.find("ess_bulk");
+    const auto* values = bulk ? std::get_if<std::vector<double>>(bulk) : nullptr;
+    if (values && d < values->size()) row.ess = (*values)[d];  // of chains
     table.push_back(row);
   }
   return table;

@@ -15,6 +15,7 @@ enum class SamplingStatus {
   complete,      // as many draws as asked for
   budget_spent,  // evaluations or seconds ran out; the draws so far are right, only fewer
   stopped,       // a stop was requested
+  chains_disagree,  // R-hat above 1.05: the chains have not found the same distribution
   no_support,    // the ratio is zero (or not finite) at every theta that was tried
 };
 std::string_view sampling_status_name(SamplingStatus status);

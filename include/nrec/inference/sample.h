@@ -36,4 +36,13 @@ PosteriorDraws sample(const Posterior& posterior, const SamplingOptions& options
 /// Source   [Miller2022, app.]; docs/methods/sampling.md
 PosteriorDraws sample_by_rejection(const Posterior& posterior, const SamplingOptions& options, const RunContext& run);
 
+/// Coordinate-wise slice sampling in unbounded space, up to 100 chains advanced together.
+///
+/// Chains start at prior draws picked with probability proportional to the ratio (importance resampling of 100,000). Stepping
+/// out is limited to 1,000 widths, widths are tuned in the first 50 sweeps, 250 sweeps are warm-up, every tenth is kept.
+/// Rank-normalised split R-hat, bulk and tail ESS are in the statistics; R-hat above 1.05 is the status chains_disagree.
+/// Errors   UnsupportedError: a prior given by samples
+/// Source   [Neal2003], [Vehtari2021]; docs/methods/sampling.md
+PosteriorDraws sample_by_slice(const Posterior& posterior, const SamplingOptions& options, const RunContext& run);
+
 }  // namespace nrec
