@@ -29,7 +29,8 @@ double median_ms(const std::string& isa, ThreadPool& pool, const Setting& settin
   for (float& value : x.values()) value = static_cast<float>(random.normal());
   Matrix<std::uint32_t> candidates(setting.batch, columns);
   for (std::size_t b = 0; b < setting.batch; ++b) {
-    for (std::size_t c = 0; c < columns; ++c) candidates(b, c) = static_cast<std::uint32_t>((b + c) % setting.batch);
+    for (std::size_t c = 0; c < columns; ++c)
+      candidates(b, c) = static_cast<std::uint32_t>((b + c) % setting.batch);
   }
   const ContrastiveLoss loss(LossKind::nre_c, setting.num_classes, 1.0, true);
   const RowLoss row_loss = {[](const void* context, std::span<const float> logits, std::span<float> d) {
@@ -58,9 +59,13 @@ int main(int argc, char** argv) {
   for (const Setting& s : {Setting{50, 2, 9, 1024}, Setting{128, 3, 9, 1024}, Setting{128, 3, 99, 1024}}) {
     for (const Norm norm : {Norm::none, Norm::layer, Norm::batch}) {
       const double ms = median_ms(isa, pool, s, norm, repeats);
-      const double flops = 12.0 * static_cast<double>(s.blocks * s.hidden * s.hidden * s.batch * (s.num_classes + 1));
-      std::printf("{\"variant\": \"%s-%s\", \"hidden\": %zu, \"blocks\": %zu, \"num_classes\": %zu, \"batch\": %zu, \"threads\": %d, \"ms\": %.3f, \"gflops\": %.1f}\n",
-                  isa.c_str(), std::string(norm_name(norm)).c_str(), s.hidden, s.blocks, s.num_classes, s.batch, pool.num_threads(), ms, flops / ms * 1e-6);
+      const double flops =
+          12.0 * static_cast<double>(s.blocks * s.hidden * s.hidden * s.batch * (s.num_classes + 1));
+      std::printf(
+          "{\"variant\": \"%s-%s\", \"hidden\": %zu, \"blocks\": %zu, \"num_classes\": %zu, \"batch\": %zu, "
+          "\"threads\": %d, \"ms\": %.3f, \"gflops\": %.1f}\n",
+          isa.c_str(), std::string(norm_name(norm)).c_str(), s.hidden, s.blocks, s.num_classes, s.batch,
+          pool.num_threads(), ms, flops / ms * 1e-6);
       std::fflush(stdout);
     }
   }

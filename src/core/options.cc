@@ -28,7 +28,8 @@ std::optional<OptionValue> converted(const OptionValue& value, OptionEntry::Kind
       return std::nullopt;
     case Kind::integer:
       if (std::holds_alternative<std::int64_t>(value)) return value;
-      if (const double* real = std::get_if<double>(&value); real && std::floor(*real) == *real && std::fabs(*real) < 9e15) {
+      if (const double* real = std::get_if<double>(&value);
+          real && std::floor(*real) == *real && std::fabs(*real) < 9e15) {
         return static_cast<std::int64_t>(*real);  // 1e5 is a whole number, too
       }
       return std::nullopt;
@@ -68,7 +69,9 @@ bool Interval::contains(double value) const {
 std::string Interval::text() const {
   const bool has_low = !std::isinf(low);
   const bool has_high = !std::isinf(high);
-  if (has_low && has_high) return "in " + std::string(low_open ? "(" : "[") + number_text(low) + ", " + number_text(high) + (high_open ? ")" : "]");
+  if (has_low && has_high)
+    return "in " + std::string(low_open ? "(" : "[") + number_text(low) + ", " + number_text(high) +
+           (high_open ? ")" : "]");
   if (has_low) return (low_open ? "> " : ">= ") + number_text(low) + (high_open ? " and finite" : "");
   if (has_high) return (high_open ? "< " : "<= ") + number_text(high);
   return high_open ? "finite" : "any";
@@ -94,7 +97,8 @@ std::string OptionEntry::rule_text() const {
   return rule;
 }
 
-OptionEntry& OptionTable::push(std::string_view section, std::string_view name, OptionEntry::Kind kind, std::string_view help) {
+OptionEntry& OptionTable::push(std::string_view section, std::string_view name, OptionEntry::Kind kind,
+                               std::string_view help) {
   OptionEntry entry;
   entry.section = section;
   entry.name = name;
@@ -115,13 +119,15 @@ void bind(OptionEntry& entry, T* target) {
 
 }  // namespace
 
-OptionEntry& OptionTable::add(std::string_view section, std::string_view name, bool* target, std::string_view help) {
+OptionEntry& OptionTable::add(std::string_view section, std::string_view name, bool* target,
+                              std::string_view help) {
   OptionEntry& entry = push(section, name, OptionEntry::Kind::boolean, help);
   bind<bool>(entry, target);
   return entry;
 }
 
-OptionEntry& OptionTable::add(std::string_view section, std::string_view name, int* target, Interval interval, std::string_view help) {
+OptionEntry& OptionTable::add(std::string_view section, std::string_view name, int* target, Interval interval,
+                              std::string_view help) {
   OptionEntry& entry = push(section, name, OptionEntry::Kind::integer, help);
   entry.interval = interval;
   entry.interval.high = std::min(interval.high, static_cast<double>(std::numeric_limits<int>::max()));
@@ -129,14 +135,16 @@ OptionEntry& OptionTable::add(std::string_view section, std::string_view name, i
   return entry;
 }
 
-OptionEntry& OptionTable::add(std::string_view section, std::string_view name, std::int64_t* target, Interval interval, std::string_view help) {
+OptionEntry& OptionTable::add(std::string_view section, std::string_view name, std::int64_t* target,
+                              Interval interval, std::string_view help) {
   OptionEntry& entry = push(section, name, OptionEntry::Kind::integer, help);
   entry.interval = interval;
   bind<std::int64_t>(entry, target);
   return entry;
 }
 
-OptionEntry& OptionTable::add(std::string_view section, std::string_view name, std::uint64_t* target, Interval interval, std::string_view help) {
+OptionEntry& OptionTable::add(std::string_view section, std::string_view name, std::uint64_t* target,
+                              Interval interval, std::string_view help) {
   OptionEntry& entry = push(section, name, OptionEntry::Kind::integer, help);
   entry.interval = interval;
   entry.interval.low = std::max(0.0, interval.low);
@@ -144,22 +152,24 @@ OptionEntry& OptionTable::add(std::string_view section, std::string_view name, s
   return entry;
 }
 
-OptionEntry& OptionTable::add(std::string_view section, std::string_view name, double* target, Interval interval, std::string_view help) {
+OptionEntry& OptionTable::add(std::string_view section, std::string_view name, double* target,
+                              Interval interval, std::string_view help) {
   OptionEntry& entry = push(section, name, OptionEntry::Kind::real, help);
   entry.interval = interval;
   bind<double>(entry, target);
   return entry;
 }
 
-OptionEntry& OptionTable::add(std::string_view section, std::string_view name, std::string* target, std::vector<std::string> choices,
-                              std::string_view help) {
+OptionEntry& OptionTable::add(std::string_view section, std::string_view name, std::string* target,
+                              std::vector<std::string> choices, std::string_view help) {
   OptionEntry& entry = push(section, name, OptionEntry::Kind::text, help);
   entry.choices = std::move(choices);
   bind<std::string>(entry, target);
   return entry;
 }
 
-OptionEntry& OptionTable::add(std::string_view section, std::string_view name, std::vector<std::string>* target, std::string_view help) {
+OptionEntry& OptionTable::add(std::string_view section, std::string_view name,
+                              std::vector<std::string>* target, std::string_view help) {
   OptionEntry& entry = push(section, name, OptionEntry::Kind::text_list, help);
   bind<std::vector<std::string>>(entry, target);
   return entry;
@@ -169,7 +179,9 @@ const OptionEntry* OptionTable::find(std::string_view section, std::string_view 
   const std::string wanted = underscored(name);
   for (const OptionEntry& entry : entries_) {
     if (entry.section != section) continue;
-    if (entry.name == wanted || std::find(entry.aliases.begin(), entry.aliases.end(), wanted) != entry.aliases.end()) return &entry;
+    if (entry.name == wanted ||
+        std::find(entry.aliases.begin(), entry.aliases.end(), wanted) != entry.aliases.end())
+      return &entry;
   }
   return nullptr;
 }
@@ -182,31 +194,38 @@ std::vector<std::string> OptionTable::names(std::string_view section) const {
   return result;
 }
 
-void OptionTable::set(std::string_view section, std::string_view name, const OptionValue& value, std::string_view where) const {
+void OptionTable::set(std::string_view section, std::string_view name, const OptionValue& value,
+                      std::string_view where) const {
   const OptionEntry* entry = find(section, name);
   const std::string start = std::string(where) + ": ";
   if (!entry) {
     const std::string nearest = nearest_word(name, names(section));
-    throw ConfigError(start + "unknown key " + quoted(name) + (nearest.empty() ? "" : "; did you mean " + quoted(nearest) + "?"));
+    throw ConfigError(start + "unknown key " + quoted(name) +
+                      (nearest.empty() ? "" : "; did you mean " + quoted(nearest) + "?"));
   }
   const std::string shown = entry->name + " = " + option_value_text(value);
   const std::optional<OptionValue> typed = converted(value, entry->kind);
   if (!typed) throw ConfigError(start + shown + " must be " + entry->rule_text());
   if (entry->kind == OptionEntry::Kind::integer || entry->kind == OptionEntry::Kind::real) {
-    const double number = entry->kind == OptionEntry::Kind::real ? std::get<double>(*typed) : static_cast<double>(std::get<std::int64_t>(*typed));
-    if (!entry->interval.contains(number)) throw ConfigError(start + shown + " must be " + entry->rule_text());
+    const double number = entry->kind == OptionEntry::Kind::real
+                              ? std::get<double>(*typed)
+                              : static_cast<double>(std::get<std::int64_t>(*typed));
+    if (!entry->interval.contains(number))
+      throw ConfigError(start + shown + " must be " + entry->rule_text());
   }
   if (!entry->choices.empty()) {
     const std::string& text = std::get<std::string>(*typed);
     if (std::find(entry->choices.begin(), entry->choices.end(), text) == entry->choices.end()) {
       const std::string nearest = nearest_word(text, entry->choices);
-      throw ConfigError(start + shown + " must be " + entry->rule_text() + (nearest.empty() ? "" : "; did you mean " + quoted(nearest) + "?"));
+      throw ConfigError(start + shown + " must be " + entry->rule_text() +
+                        (nearest.empty() ? "" : "; did you mean " + quoted(nearest) + "?"));
     }
   }
   entry->assign(*typed);
 }
 
-void OptionTable::set_from_text(std::string_view section, std::string_view name, std::string_view text, std::string_view where) const {
+void OptionTable::set_from_text(std::string_view section, std::string_view name, std::string_view text,
+                                std::string_view where) const {
   const OptionEntry* entry = find(section, name);
   OptionValue value = std::string(text);
   if (entry && entry->kind == OptionEntry::Kind::boolean) {
@@ -243,7 +262,8 @@ std::string option_value_text(const OptionValue& value) {
   if (const double* real = std::get_if<double>(&value)) return number_text(*real);
   if (const auto* text = std::get_if<std::string>(&value)) return quoted(*text);
   std::string list = "[";
-  for (const std::string& item : std::get<std::vector<std::string>>(value)) list += (list.size() > 1 ? ", " : "") + quoted(item);
+  for (const std::string& item : std::get<std::vector<std::string>>(value))
+    list += (list.size() > 1 ? ", " : "") + quoted(item);
   return list + "]";
 }
 

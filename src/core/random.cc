@@ -11,7 +11,8 @@ namespace nrec {
 
 RandomStream::RandomStream(std::uint64_t seed, Stream stream, std::uint64_t row)
     : key_{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)},
-      counter_{0u, static_cast<std::uint32_t>(row), static_cast<std::uint32_t>(row >> 32), static_cast<std::uint32_t>(stream)} {}
+      counter_{0u, static_cast<std::uint32_t>(row), static_cast<std::uint32_t>(row >> 32),
+               static_cast<std::uint32_t>(stream)} {}
 
 void RandomStream::refill() {
   const r123::Philox4x32::ctr_type counter = {{counter_[0], counter_[1], counter_[2], counter_[3]}};

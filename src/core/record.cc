@@ -5,7 +5,8 @@
 namespace nrec {
 
 void Record::set(std::string_view name, RecordValue value) {
-  const auto found = std::find_if(entries_.begin(), entries_.end(), [&](const auto& entry) { return entry.first == name; });
+  const auto found =
+      std::find_if(entries_.begin(), entries_.end(), [&](const auto& entry) { return entry.first == name; });
   if (found != entries_.end()) {
     found->second = std::move(value);
   } else {
@@ -14,7 +15,8 @@ void Record::set(std::string_view name, RecordValue value) {
 }
 
 const RecordValue* Record::find(std::string_view name) const {
-  const auto found = std::find_if(entries_.begin(), entries_.end(), [&](const auto& entry) { return entry.first == name; });
+  const auto found =
+      std::find_if(entries_.begin(), entries_.end(), [&](const auto& entry) { return entry.first == name; });
   return found == entries_.end() ? nullptr : &found->second;
 }
 

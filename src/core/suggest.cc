@@ -27,7 +27,8 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
     for (std::size_t j = 1; j <= b.size(); ++j) {
       const std::size_t substitute = at(i - 1, j - 1) + (a[i - 1] == b[j - 1] ? 0 : 1);
       at(i, j) = std::min({at(i - 1, j) + 1, at(i, j - 1) + 1, substitute});
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) at(i, j) = std::min(at(i, j), at(i - 2, j - 2) + 1);
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        at(i, j) = std::min(at(i, j), at(i - 2, j - 2) + 1);
     }
   }
   return at(a.size(), b.size());
@@ -41,7 +42,9 @@ std::string nearest_word(std::string_view word, std::span<const std::string> kno
     const std::string other = folded(candidate);
     std::size_t distance = edit_distance(wanted, other);
     // A word that starts the other ("epochs" for "max_num_epochs" does not, "max_epochs" may) counts as near.
-    if (wanted.size() >= 3 && (other.find(wanted) != std::string::npos || wanted.find(other) != std::string::npos)) distance = std::min<std::size_t>(distance, 1);
+    if (wanted.size() >= 3 &&
+        (other.find(wanted) != std::string::npos || wanted.find(other) != std::string::npos))
+      distance = std::min<std::size_t>(distance, 1);
     if (distance < best_distance) {
       best_distance = distance;
       best = candidate;

@@ -49,7 +49,8 @@ struct ThreadPool::State {
   void work(int worker) {
     const FlushDenormals flush;
     try {
-      for (std::size_t task = next_task.fetch_add(1); task < num_tasks; task = next_task.fetch_add(1)) call(context, task, worker);
+      for (std::size_t task = next_task.fetch_add(1); task < num_tasks; task = next_task.fetch_add(1))
+        call(context, task, worker);
     } catch (...) {
       const std::lock_guard lock(mutex);
       if (!failure) failure = std::current_exception();
@@ -76,13 +77,14 @@ struct ThreadPool::State {
 ThreadPool::ThreadPool(int num_threads) : state_(std::make_unique<State>()) {
   constexpr int kMostThreads = 1024;
   if (num_threads < 0 || num_threads > kMostThreads) {
-    throw DomainError("threads = " + std::to_string(num_threads) + " is outside 0.." + std::to_string(kMostThreads) +
-                      "; use 0 for one thread per core");
+    throw DomainError("threads = " + std::to_string(num_threads) + " is outside 0.." +
+                      std::to_string(kMostThreads) + "; use 0 for one thread per core");
   }
   if (num_threads == 0) num_threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   state_->num_threads = num_threads;
   State* state = state_.get();
-  for (int worker = 1; worker < num_threads; ++worker) state_->threads.emplace_back([state, worker] { state->loop(worker); });
+  for (int worker = 1; worker < num_threads; ++worker)
+    state_->threads.emplace_back([state, worker] { state->loop(worker); });
 }
 
 ThreadPool::~ThreadPool() {

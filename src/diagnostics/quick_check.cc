@@ -13,12 +13,13 @@ namespace nrec {
 
 namespace {
 
-constexpr std::size_t kCoverageRows = 200;        // held-out rows whose ranks are taken
-constexpr std::size_t kPriorDraws = 4000;         // shared prior draws that stand for every posterior
-constexpr double kLeastEffectiveDraws = 20.0;     // below, an importance-weighted rank says nothing
-constexpr double kLevel = 0.001;                  // of each test: a trusted run should stay so in 999 of 1000 cases
-constexpr double kUnsureLevel = 0.02;             // p-values between the two levels leave the answer open
-constexpr double kRatioFactor = 1.5;              // a mean ratio within this factor of 1 is good
+constexpr std::size_t kCoverageRows = 200;      // held-out rows whose ranks are taken
+constexpr std::size_t kPriorDraws = 4000;       // shared prior draws that stand for every posterior
+constexpr std::size_t kMorePriorDraws = 40000;  // for posteriors too narrow for these
+constexpr double kLeastEffectiveDraws = 20.0;   // below, an importance-weighted rank says nothing
+constexpr double kLevel = 0.001;       // of each test: a trusted run should stay so in 999 of 1000 cases
+constexpr double kUnsureLevel = 0.02;  // p-values between the two levels leave the answer open
+constexpr double kRatioFactor = 1.5;   // a mean ratio within this factor of 1 is good
 
 std::string text_of(const char* format, double a, double b = 0, double c = 0) {
   char text[256];
@@ -44,37 +45,52 @@ struct Ranks {
   double mean_z = 0.0;
 };
 
-Ranks density_ranks(const RatioEstimator& estimator, MatrixView<const double> theta, MatrixView<const double> x, const RunContext& run) {
-  const std::size_t dim = estimator.prior.dim();
-  const std::size_t rows = std::min(theta.rows, kCoverageRows);
-  // Row 0 is the row's own theta, the others are shared prior draws.
-  Matrix<double> points(kPriorDraws + 1, dim);
-  estimator.prior.sample(run.seed, Stream::check, 1, points.view().middle_rows(1, kPriorDraws));
+/// What importance weights of prior draws say about one posterior.
+struct WeightedRank {
+  double alpha = 0.0;            // mass at higher density than point 0
+  double effective_draws = 0.0;  // (sum w)^2 / sum w^2
+  double log_z = 0.0;
+};
+
+/// Point 0 is the true theta, the others are prior draws.
+WeightedRank weighted_rank(const Posterior& posterior, MatrixView<const double> points,
+                           std::vector<double>& log_prior) {
+  std::vector<double> log_ratio(points.rows);
+  posterior.log_ratio(points, log_ratio);
+  if (posterior.prior().has_density())
+    posterior.prior().log_prob(points, std::span(log_prior).first(points.rows));
+  const double top = *std::max_element(log_ratio.begin(), log_ratio.end());
+  double total = 0.0, square = 0.0, higher = 0.0;
+  for (std::size_t k = 1; k < points.rows; ++k) {
+    const double weight = std::exp(log_ratio[k] - top);
+    total += weight;
+    square += weight * weight;
+    if (log_ratio[k] + log_prior[k] > log_ratio[0] + log_prior[0]) higher += weight;
+  }
+  return {higher / total, total * total / square,
+          top + std::log(total / static_cast<double>(points.rows - 1))};
+}
+
+Ranks density_ranks(const RatioEstimator& estimator, MatrixView<const double> theta,
+                    MatrixView<const double> x, const RunContext& run) {
+  Matrix<double> points(kMorePriorDraws + 1, estimator.prior.dim());
+  estimator.prior.sample(run.seed, Stream::check, 1, points.view().middle_rows(1, kMorePriorDraws));
   std::vector<double> log_prior(points.rows(), 0.0);
-  std::vector<double> log_ratio(points.rows());
   Ranks ranks;
   std::size_t used = 0;
-  for (std::size_t i = 0; i < rows && !run.stop_requested(); ++i) {
+  for (std::size_t i = 0; i < std::min(theta.rows, kCoverageRows) && !run.stop_requested(); ++i) {
     std::copy(theta.row(i).begin(), theta.row(i).end(), points.row(0).begin());
-    if (estimator.prior.has_density()) estimator.prior.log_prob(points, log_prior);
     const Posterior posterior = Posterior::from_estimator(estimator, x.row(i), run);
-    posterior.log_ratio(points, log_ratio);
-    const double top = *std::max_element(log_ratio.begin(), log_ratio.end());
-    double total = 0.0, square = 0.0, higher = 0.0;
-    for (std::size_t k = 1; k < points.rows(); ++k) {
-      const double weight = std::exp(log_ratio[k] - top);
-      total += weight;
-      square += weight * weight;
-      if (log_ratio[k] + log_prior[k] > log_ratio[0] + log_prior[0]) higher += weight;
-    }
+    WeightedRank rank = weighted_rank(posterior, points.view().middle_rows(0, kPriorDraws + 1), log_prior);
+    // A posterior too narrow for few draws gets many.
+    if (!(rank.effective_draws >= kLeastEffectiveDraws)) rank = weighted_rank(posterior, points, log_prior);
     ++used;
-    const double log_z = top + std::log(total / static_cast<double>(kPriorDraws));
-    ranks.mean_log_z += log_z;
-    ranks.mean_z += std::exp(log_z);
-    if (!(total * total / square >= kLeastEffectiveDraws)) {
-      ++ranks.num_unreliable;
+    ranks.mean_log_z += rank.log_z;
+    ranks.mean_z += std::exp(rank.log_z);
+    if (rank.effective_draws >= kLeastEffectiveDraws) {
+      ranks.alpha.push_back(rank.alpha);
     } else {
-      ranks.alpha.push_back(higher / total);
+      ++ranks.num_unreliable;
     }
   }
   if (used > 0) {
@@ -85,7 +101,10 @@ Ranks density_ranks(const RatioEstimator& estimator, MatrixView<const double> th
   return ranks;
 }
 
-Verdict verdict_of(double p_value) { return p_value < kLevel ? Verdict::not_trusted : (p_value < kUnsureLevel ? Verdict::cannot_tell : Verdict::trusted); }
+Verdict verdict_of(double p_value) {
+  return p_value < kLevel ? Verdict::not_trusted
+                          : (p_value < kUnsureLevel ? Verdict::cannot_tell : Verdict::trusted);
+}
 
 CheckItem coverage_item(const Ranks& ranks, std::size_t rows, Record& record) {
   CheckItem item{"coverage", Verdict::cannot_tell, ""};
@@ -93,33 +112,46 @@ CheckItem coverage_item(const Ranks& ranks, std::size_t rows, Record& record) {
   record.set("coverage.rows", ranks.alpha.size());
   record.set("coverage.rows_too_narrow", ranks.num_unreliable);
   if (ranks.alpha.size() < 50 || ranks.num_unreliable * 4 > rows) {
-    item.sentence = rows == 0 ? "no held-out simulations, so nothing is known about coverage; give some with the simulations"
-                              : text_of("only %.0f of %.0f held-out posteriors could be judged from %.0f prior draws (the others are too narrow, or there are too few); draw posterior samples for the full check",
-                                        n, static_cast<double>(rows), static_cast<double>(kPriorDraws));
+    item.sentence =
+        rows == 0
+            ? "no held-out simulations, so nothing is known about coverage; give some with the simulations"
+            : text_of(
+                  "only %.0f of %.0f held-out posteriors could be judged from %.0f prior draws (the others "
+                  "are too narrow, or there are too few); draw posterior samples for the full check",
+                  n, static_cast<double>(rows), static_cast<double>(kMorePriorDraws));
     return item;
   }
   double statistic = 0.0, mean = 0.0;
   for (std::size_t i = 0; i < ranks.alpha.size(); ++i) {
-    statistic = std::max({statistic, static_cast<double>(i + 1) / n - ranks.alpha[i], ranks.alpha[i] - static_cast<double>(i) / n});
+    statistic = std::max({statistic, static_cast<double>(i + 1) / n - ranks.alpha[i],
+                          ranks.alpha[i] - static_cast<double>(i) / n});
     mean += ranks.alpha[i] / n;
   }
   const double p = kolmogorov_p_value(statistic, n);
-  const auto covered = [&](double level) { return static_cast<double>(std::lower_bound(ranks.alpha.begin(), ranks.alpha.end(), level) - ranks.alpha.begin()) / n; };
+  const auto covered = [&](double level) {
+    return static_cast<double>(std::lower_bound(ranks.alpha.begin(), ranks.alpha.end(), level) -
+                               ranks.alpha.begin()) /
+           n;
+  };
   record.set("coverage.p_value", p);
   record.set("coverage.ks_statistic", statistic);
   record.set("coverage.levels", std::vector<double>{0.5, 0.68, 0.9, 0.95});
-  record.set("coverage.covered", std::vector<double>{covered(0.5), covered(0.68), covered(0.9), covered(0.95)});
+  record.set("coverage.covered",
+             std::vector<double>{covered(0.5), covered(0.68), covered(0.9), covered(0.95)});
   item.verdict = verdict_of(p);
-  item.sentence = text_of("90 %% regions hold %.0f %% of held-out thetas", 100 * covered(0.9)) + text_of(" (p = %.2g over %.0f rows)", p, n);
+  item.sentence = text_of("90 %% regions hold %.0f %% of held-out thetas", 100 * covered(0.9)) +
+                  text_of(" (p = %.2g over %.0f rows)", p, n);
   if (item.verdict == Verdict::not_trusted) {
-    item.sentence += mean > 0.5 ? "; posteriors are too narrow: simulate more, lower gamma, or stop earlier" : "; posteriors are too wide: train longer or with a larger network";
+    item.sentence += mean > 0.5 ? "; posteriors are too narrow: simulate more, lower gamma, or stop earlier"
+                                : "; posteriors are too wide: train longer or with a larger network";
   } else if (item.verdict == Verdict::cannot_tell) {
     item.sentence += "; borderline: hold out more simulations";
   }
   return item;
 }
 
-CheckItem normalisation_item(const RatioEstimator& estimator, const Ranks& ranks, std::size_t rows, Record& record) {
+CheckItem normalisation_item(const RatioEstimator& estimator, const Ranks& ranks, std::size_t rows,
+                             Record& record) {
   CheckItem item{"normalisation", Verdict::trusted, ""};
   const RecordValue* loss = estimator.settings.find("loss");
   const bool normalised = !loss || std::get<std::string>(*loss) != "nre-b";
@@ -137,8 +169,11 @@ CheckItem normalisation_item(const RatioEstimator& estimator, const Ranks& ranks
   const double geometric = std::exp(ranks.mean_log_z);
   const bool good = geometric < kRatioFactor && geometric > 1.0 / kRatioFactor;
   item.verdict = good ? Verdict::trusted : Verdict::cannot_tell;
-  item.sentence = text_of("mean log of the ratio averaged over the prior is %.3f (0 for an exact ratio)", ranks.mean_log_z);
-  if (!good) item.sentence += "; the posterior's shape may still be right, its evidence is not: simulate more or train longer";
+  item.sentence = text_of("mean log of the ratio averaged over the prior is %.3f (0 for an exact ratio)",
+                          ranks.mean_log_z);
+  if (!good)
+    item.sentence +=
+        "; the posterior's shape may still be right, its evidence is not: simulate more or train longer";
   return item;
 }
 
@@ -147,7 +182,9 @@ CheckItem range_item(const RatioEstimator& estimator, std::span<const double> x_
   std::vector<std::int64_t> columns;
   for (const OutsideColumn& column : outside) columns.push_back(static_cast<std::int64_t>(column.column));
   record.set("observation.columns_outside", columns);
-  if (outside.empty()) return {"observation range", Verdict::trusted, "every number of the observation lies in the range of the simulations"};
+  if (outside.empty())
+    return {"observation range", Verdict::trusted,
+            "every number of the observation lies in the range of the simulations"};
   return {"observation range", Verdict::not_trusted, outside_warning(outside)};
 }
 
@@ -155,12 +192,14 @@ CheckItem draws_item(const PosteriorDraws& draws, Record& record) {
   record.set("draws.status", sampling_status_name(draws.status));
   record.set("draws.count", draws.size());
   CheckItem item{"draws", Verdict::trusted, draws.message};
-  if (draws.status != SamplingStatus::complete) item.verdict = draws.size() == 0 ? Verdict::not_trusted : Verdict::cannot_tell;
+  if (draws.status != SamplingStatus::complete)
+    item.verdict = draws.size() == 0 ? Verdict::not_trusted : Verdict::cannot_tell;
   if (draws.status == SamplingStatus::chains_disagree) item.verdict = Verdict::not_trusted;
   const RecordValue* bad = draws.statistics.find("non_finite_log_ratios");
   if (bad && std::get_if<std::int64_t>(bad) && std::get<std::int64_t>(*bad) > 0) {
     item.verdict = std::max(item.verdict, Verdict::cannot_tell);
-    item.sentence += "; " + std::to_string(std::get<std::int64_t>(*bad)) + " log ratios were not finite and counted as zero density";
+    item.sentence += "; " + std::to_string(std::get<std::int64_t>(*bad)) +
+                     " log ratios were not finite and counted as zero density";
   }
   return item;
 }
@@ -179,10 +218,12 @@ std::string_view verdict_name(Verdict verdict) {
   return "not trusted";
 }
 
-CheckReport quick_check(const RatioEstimator& estimator, std::span<const double> x_o, const PosteriorDraws& draws,
-                        MatrixView<const double> held_out_theta, MatrixView<const double> held_out_x, const RunContext& run) {
+CheckReport quick_check(const RatioEstimator& estimator, std::span<const double> x_o,
+                        const PosteriorDraws& draws, MatrixView<const double> held_out_theta,
+                        MatrixView<const double> held_out_x, const RunContext& run) {
   if (held_out_theta.rows != held_out_x.rows) {
-    throw ShapeError("check: held_out_theta has " + std::to_string(held_out_theta.rows) + " rows but held_out_x has " + std::to_string(held_out_x.rows));
+    throw ShapeError("check: held_out_theta has " + std::to_string(held_out_theta.rows) +
+                     " rows but held_out_x has " + std::to_string(held_out_x.rows));
   }
   const Stopwatch watch;
   CheckReport report;
@@ -201,7 +242,8 @@ CheckReport quick_check(const RatioEstimator& estimator, std::span<const double>
     }
     report.record.set(item.name + ".verdict", verdict_name(item.verdict));
   }
-  report.sentence = report.verdict == Verdict::trusted ? "all quick checks passed" : deciding->name + ": " + deciding->sentence;
+  report.sentence = report.verdict == Verdict::trusted ? "all quick checks passed"
+                                                       : deciding->name + ": " + deciding->sentence;
   report.record.set("verdict", verdict_name(report.verdict));
   report.record.set("verdict_sentence", report.sentence);
   report.record.set("seconds", watch.seconds());

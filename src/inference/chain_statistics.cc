@@ -1,12 +1,11 @@
 #include "inference/chain_statistics.h"
 
 #include <algorithm>
+#include <boost/math/special_functions/erf.hpp>
 #include <cmath>
 #include <limits>
 #include <numeric>
 #include <span>
-
-#include <boost/math/special_functions/erf.hpp>
 
 namespace nrec {
 
@@ -44,7 +43,8 @@ Chains normal_scores(const Chains& chains) {
     while (last + 1 < order.size() && all[order[last + 1]] == all[order[first]]) ++last;
     const double rank = 0.5 * static_cast<double>(first + last) + 1.0;
     const double p = (rank - 0.375) / (static_cast<double>(all.size()) + 0.25);
-    for (std::size_t i = first; i <= last; ++i) score[order[i]] = -std::sqrt(2.0) * boost::math::erfc_inv(2.0 * p);
+    for (std::size_t i = first; i <= last; ++i)
+      score[order[i]] = -std::sqrt(2.0) * boost::math::erfc_inv(2.0 * p);
     first = last + 1;
   }
   Chains result = chains;
@@ -55,7 +55,9 @@ Chains normal_scores(const Chains& chains) {
   return result;
 }
 
-double mean_of(std::span<const double> values) { return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size()); }
+double mean_of(std::span<const double> values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
 
 double variance_of(std::span<const double> values) {  // n - 1
   const double mean = mean_of(values);
@@ -106,7 +108,9 @@ double ess(const Chains& chains) {
   if (m > 1) variance_plus += variance_of(means);
   const double total = static_cast<double>(m) * draws;
   if (!(variance_plus > 0)) return total;  // all values equal
-  const auto correlation = [&](std::size_t lag) { return 1.0 - (mean_variance - autocov[lag]) / variance_plus; };
+  const auto correlation = [&](std::size_t lag) {
+    return 1.0 - (mean_variance - autocov[lag]) / variance_plus;
+  };
   std::vector<double> rho(n, 0.0);
   double even = 1.0, odd = correlation(1);
   rho[0] = even;

@@ -12,7 +12,8 @@ namespace {
 constexpr double kMinusInfinity = -std::numeric_limits<double>::infinity();
 constexpr double kBoundMargin = 0.1823215567939546;  // log 1.2
 constexpr std::size_t kPilotDraws = 10000;
-constexpr std::size_t kBatch = 65536;       // candidates per batch: fixed, so that results do not depend on the machine
+constexpr std::size_t kBatch =
+    65536;  // candidates per batch: fixed, so that results do not depend on the machine
 constexpr std::size_t kSearchStarts = 100;  // of the local search for the largest ratio
 constexpr std::size_t kSearchPerStart = 20;
 constexpr int kSearchRounds = 10;
@@ -28,7 +29,10 @@ struct Accepted {
 class RejectionSampler {
  public:
   RejectionSampler(const Posterior& posterior, const SamplingOptions& options, const RunContext& run)
-      : posterior_(posterior), options_(options), run_(run), wanted_(static_cast<std::size_t>(options.num_samples)) {}
+      : posterior_(posterior),
+        options_(options),
+        run_(run),
+        wanted_(static_cast<std::size_t>(options.num_samples)) {}
 
   PosteriorDraws draw() {
     pilot();
@@ -38,7 +42,8 @@ class RejectionSampler {
         status = SamplingStatus::stopped;
         break;
       }
-      if (evaluations_ >= options_.max_evaluations || watch_.seconds() > std::min(options_.max_seconds, run_.time_limit)) {
+      if (evaluations_ >= options_.max_evaluations ||
+          watch_.seconds() > std::min(options_.max_seconds, run_.time_limit)) {
         status = largest_ == kMinusInfinity ? SamplingStatus::no_support : SamplingStatus::budget_spent;
         break;
       }
@@ -51,14 +56,16 @@ class RejectionSampler {
  private:
   /// First draws: the bound, and a local search around the best of them that may raise it.
   void pilot() {
-    const std::size_t n = std::min<std::size_t>(kPilotDraws, static_cast<std::size_t>(options_.max_evaluations));
+    const std::size_t n =
+        std::min<std::size_t>(kPilotDraws, static_cast<std::size_t>(options_.max_evaluations));
     Matrix<double> theta(n, posterior_.prior().dim());
     posterior_.prior().sample(run_.seed, Stream::check, 0, theta);
     std::vector<double> log_ratio(n);
     evaluate(theta, log_ratio);
     for (const double value : log_ratio) raise_bound(value);
     const auto search_cost = static_cast<std::int64_t>(kSearchStarts * kSearchPerStart * kSearchRounds);
-    if (largest_ > kMinusInfinity && evaluations_ + search_cost < options_.max_evaluations) search(theta, log_ratio);
+    if (largest_ > kMinusInfinity && evaluations_ + search_cost < options_.max_evaluations)
+      search(theta, log_ratio);
   }
 
   /// Random steps around the best draws in unbounded space, shrinking each round; only the largest ratio is of interest.
@@ -67,7 +74,8 @@ class RejectionSampler {
     std::vector<std::size_t> order(theta.rows());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
     const std::size_t starts = std::min(kSearchStarts, order.size());
-    std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(starts), order.end(), [&](std::size_t a, std::size_t b) { return log_ratio[a] > log_ratio[b]; });
+    std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(starts), order.end(),
+                      [&](std::size_t a, std::size_t b) { return log_ratio[a] > log_ratio[b]; });
     Matrix<double> best(starts, dim);
     std::vector<double> best_value(starts);
     for (std::size_t s = 0; s < starts; ++s) {
@@ -80,7 +88,8 @@ class RejectionSampler {
     for (std::size_t d = 0; d < dim; ++d) {
       double mean = 0, square = 0;
       for (std::size_t s = 0; s < starts; ++s) mean += unbounded(s, d) / static_cast<double>(starts);
-      for (std::size_t s = 0; s < starts; ++s) square += (unbounded(s, d) - mean) * (unbounded(s, d) - mean) / static_cast<double>(starts);
+      for (std::size_t s = 0; s < starts; ++s)
+        square += (unbounded(s, d) - mean) * (unbounded(s, d) - mean) / static_cast<double>(starts);
       spread[d] = std::sqrt(square);
     }
     Matrix<double> trial(starts * kSearchPerStart, dim);
@@ -90,7 +99,8 @@ class RejectionSampler {
       RandomStream random(run_.seed, Stream::sampler, static_cast<std::uint64_t>(round));
       const double scale = std::pow(0.6, round) * 0.5;
       for (std::size_t i = 0; i < trial.rows(); ++i) {
-        for (std::size_t d = 0; d < dim; ++d) trial(i, d) = unbounded(i / kSearchPerStart, d) + scale * spread[d] * random.normal();
+        for (std::size_t d = 0; d < dim; ++d)
+          trial(i, d) = unbounded(i / kSearchPerStart, d) + scale * spread[d] * random.normal();
       }
       posterior_.prior().to_constrained(trial, trial_theta);
       evaluate(trial_theta, value);
@@ -118,7 +128,8 @@ class RejectionSampler {
   }
 
   void next_batch() {
-    const auto left = static_cast<std::size_t>(std::max<std::int64_t>(1, options_.max_evaluations - evaluations_));
+    const auto left =
+        static_cast<std::size_t>(std::max<std::int64_t>(1, options_.max_evaluations - evaluations_));
     const std::size_t n = std::min(kBatch, left);
     if (theta_.rows() != n) theta_ = Matrix<double>(n, posterior_.prior().dim());
     log_ratio_.resize(n);
@@ -131,7 +142,8 @@ class RejectionSampler {
       if (log_ratio_[i] == kMinusInfinity) continue;
       RandomStream random(run_.seed, Stream::acceptance, next_row_ + i);
       const double score = log_ratio_[i] - std::log(random.uniform());
-      if (score > bound_) accepted_.push_back({score, log_ratio_[i], {theta_.row(i).begin(), theta_.row(i).end()}});
+      if (score > bound_)
+        accepted_.push_back({score, log_ratio_[i], {theta_.row(i).begin(), theta_.row(i).end()}});
     }
     next_row_ += n;
   }
@@ -141,15 +153,19 @@ class RejectionSampler {
     constexpr std::size_t kRows = 4096;
     run_.pool.run((theta_.rows() + kRows - 1) / kRows, [&](std::size_t task, int) {
       const std::size_t first = task * kRows;
-      posterior_.prior().sample(run_.seed, Stream::sampler, next_row_ + first, theta_.view().middle_rows(first, std::min(kRows, theta_.rows() - first)));
+      posterior_.prior().sample(run_.seed, Stream::sampler, next_row_ + first,
+                                theta_.view().middle_rows(first, std::min(kRows, theta_.rows() - first)));
     });
   }
 
-  double acceptance_rate() const { return next_row_ ? static_cast<double>(accepted_.size()) / static_cast<double>(next_row_) : 0.0; }
+  double acceptance_rate() const {
+    return next_row_ ? static_cast<double>(accepted_.size()) / static_cast<double>(next_row_) : 0.0;
+  }
 
   double seconds_left() const {
     if (accepted_.empty()) return -1;
-    return watch_.seconds() * static_cast<double>(wanted_ - std::min(wanted_, accepted_.size())) / static_cast<double>(accepted_.size());
+    return watch_.seconds() * static_cast<double>(wanted_ - std::min(wanted_, accepted_.size())) /
+           static_cast<double>(accepted_.size());
   }
 
   void report() {
@@ -186,23 +202,33 @@ class RejectionSampler {
   }
 
   std::string message(SamplingStatus status, std::size_t n) const {
-    const std::string have = std::to_string(n) + " of " + std::to_string(wanted_) + " draws by rejection from the prior";
+    const std::string have =
+        std::to_string(n) + " of " + std::to_string(wanted_) + " draws by rejection from the prior";
     char rate[32];
     std::snprintf(rate, sizeof rate, "%.3g", acceptance_rate());
     if (status == SamplingStatus::complete) return have + ", acceptance rate " + rate;
     if (status == SamplingStatus::no_support) {
-      return have + ": the ratio was zero or not finite at all " + number_text(static_cast<double>(evaluations_)) + " prior draws; check the observation against the simulations";
+      return have + ": the ratio was zero or not finite at all " +
+             number_text(static_cast<double>(evaluations_)) +
+             " prior draws; check the observation against the simulations";
     }
-    std::string text = have + ", acceptance rate " + rate + (status == SamplingStatus::stopped ? "; stopped on request" : "; the budget is spent (max_evaluations = " + std::to_string(options_.max_evaluations) + ", max_seconds = " + number_text(std::min(options_.max_seconds, run_.time_limit)) + ")");
+    std::string text =
+        have + ", acceptance rate " + rate +
+        (status == SamplingStatus::stopped
+             ? "; stopped on request"
+             : "; the budget is spent (max_evaluations = " + std::to_string(options_.max_evaluations) +
+                   ", max_seconds = " + number_text(std::min(options_.max_seconds, run_.time_limit)) + ")");
     if (n == 0) {
       const double at_least = watch_.seconds() * static_cast<double>(wanted_);
       char seconds[32];
       std::snprintf(seconds, sizeof seconds, "%.3g", at_least);
-      return text + "; not one draw was accepted, so all would take more than " + seconds + " s: the posterior is far narrower than the prior";
+      return text + "; not one draw was accepted, so all would take more than " + seconds +
+             " s: the posterior is far narrower than the prior";
     }
     char seconds[32];
     std::snprintf(seconds, sizeof seconds, "%.3g", seconds_left());
-    return text + "; the missing draws would take about " + seconds + " s more: raise the budget or ask for fewer draws";
+    return text + "; the missing draws would take about " + seconds +
+           " s more: raise the budget or ask for fewer draws";
   }
 
   const Posterior& posterior_;
@@ -222,7 +248,8 @@ class RejectionSampler {
 
 }  // namespace
 
-PosteriorDraws sample_by_rejection(const Posterior& posterior, const SamplingOptions& options, const RunContext& run) {
+PosteriorDraws sample_by_rejection(const Posterior& posterior, const SamplingOptions& options,
+                                   const RunContext& run) {
   return RejectionSampler(posterior, options, run).draw();
 }
 

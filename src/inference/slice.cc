@@ -14,7 +14,8 @@ namespace {
 
 constexpr double kMinusInfinity = -std::numeric_limits<double>::infinity();
 constexpr std::size_t kMostChains = 100;
-constexpr std::size_t kStartCandidates = 100000;  // prior draws from which the chains start by importance resampling
+constexpr std::size_t kStartCandidates =
+    100000;  // prior draws from which the chains start by importance resampling
 constexpr std::size_t kTuningSweeps = 50;
 constexpr std::size_t kWarmupSweeps = 250;
 constexpr std::size_t kThinning = 10;
@@ -43,9 +44,15 @@ struct Chain {
 class SliceSampler {
  public:
   SliceSampler(const Posterior& posterior, const SamplingOptions& options, const RunContext& run)
-      : posterior_(posterior), options_(options), run_(run), dim_(posterior.prior().dim()), wanted_(static_cast<std::size_t>(options.num_samples)) {
+      : posterior_(posterior),
+        options_(options),
+        run_(run),
+        dim_(posterior.prior().dim()),
+        wanted_(static_cast<std::size_t>(options.num_samples)) {
     if (!posterior.prior().has_density()) {
-      throw UnsupportedError("sampling: method = \"slice\" needs the density of the prior, but the prior is given by samples; use method = \"rejection\"");
+      throw UnsupportedError(
+          "sampling: method = \"slice\" needs the density of the prior, but the prior is given by samples; "
+          "use method = \"rejection\"");
     }
     num_chains_ = std::min(kMostChains, wanted_);
     draws_per_chain_ = (wanted_ + num_chains_ - 1) / num_chains_;
@@ -57,7 +64,9 @@ class SliceSampler {
     const std::size_t sweeps = kWarmupSweeps + draws_per_chain_ * kThinning;
     for (sweep_ = 0; sweep_ < sweeps; ++sweep_) {
       if (run_.stop_requested()) return result(SamplingStatus::stopped);
-      if (evaluations_ >= options_.max_evaluations || watch_.seconds() > std::min(options_.max_seconds, run_.time_limit)) return result(SamplingStatus::budget_spent);
+      if (evaluations_ >= options_.max_evaluations ||
+          watch_.seconds() > std::min(options_.max_seconds, run_.time_limit))
+        return result(SamplingStatus::budget_spent);
       do_sweep();
       if (sweep_ >= kWarmupSweeps && (sweep_ - kWarmupSweeps + 1) % kThinning == 0) keep();
       report(sweeps);
@@ -68,7 +77,8 @@ class SliceSampler {
  private:
   /// Chains start at prior draws picked with probability proportional to the ratio.
   bool start() {
-    const std::size_t n = std::min<std::size_t>(kStartCandidates, static_cast<std::size_t>(options_.max_evaluations));
+    const std::size_t n =
+        std::min<std::size_t>(kStartCandidates, static_cast<std::size_t>(options_.max_evaluations));
     Matrix<double> theta(n, dim_);
     posterior_.prior().sample(run_.seed, Stream::sampler, 0, theta);
     std::vector<double> weight(n);
@@ -89,7 +99,10 @@ class SliceSampler {
     points_ = unbounded;
     evaluate();
     for (std::size_t c = 0; c < num_chains_; ++c) {
-      Chain chain{.random = RandomStream(run_.seed, Stream::chain, c), .u = {}, .width = std::vector<double>(dim_, kFirstWidth), .order = std::vector<std::uint32_t>(dim_)};
+      Chain chain{.random = RandomStream(run_.seed, Stream::chain, c),
+                  .u = {},
+                  .width = std::vector<double>(dim_, kFirstWidth),
+                  .order = std::vector<std::uint32_t>(dim_)};
       chain.u.assign(unbounded.row(c).begin(), unbounded.row(c).end());
       std::iota(chain.order.begin(), chain.order.end(), 0u);
       chain.log_density = density_[c];
@@ -107,7 +120,8 @@ class SliceSampler {
     posterior_.prior().to_constrained(points_, theta_);
     posterior_.log_density(theta_, density_);
     posterior_.prior().log_abs_det_jacobian(points_, jacobian_);
-    for (std::size_t i = 0; i < n; ++i) density_[i] = std::isnan(jacobian_[i]) ? kMinusInfinity : density_[i] + jacobian_[i];
+    for (std::size_t i = 0; i < n; ++i)
+      density_[i] = std::isnan(jacobian_[i]) ? kMinusInfinity : density_[i] + jacobian_[i];
     evaluations_ += static_cast<std::int64_t>(n);
   }
 
@@ -165,7 +179,8 @@ class SliceSampler {
         return false;
       }
     }
-    if (sweep_ <= kTuningSweeps) chain.width[d] += ((chain.upper - chain.lower) - width) / static_cast<double>(sweep_ + 1);
+    if (sweep_ <= kTuningSweeps)
+      chain.width[d] += ((chain.upper - chain.lower) - width) / static_cast<double>(sweep_ + 1);
     return true;
   }
 
@@ -224,7 +239,8 @@ class SliceSampler {
     const std::size_t per_chain = kept_[0].size();
     Matrix<double> unbounded(num_chains_ * per_chain, dim_);
     for (std::size_t c = 0; c < num_chains_; ++c) {
-      for (std::size_t i = 0; i < per_chain; ++i) std::copy(kept_[c][i].begin(), kept_[c][i].end(), unbounded.row(c * per_chain + i).begin());
+      for (std::size_t i = 0; i < per_chain; ++i)
+        std::copy(kept_[c][i].begin(), kept_[c][i].end(), unbounded.row(c * per_chain + i).begin());
     }
     draws.theta = unbounded;
     if (per_chain > 0) posterior_.prior().to_constrained(unbounded, draws.theta);
@@ -240,7 +256,8 @@ class SliceSampler {
       tail.push_back(tail_ess(chains));
       worst = std::max(worst, std::isnan(r_hat.back()) ? 0.0 : r_hat.back());
     }
-    if (draws.status == SamplingStatus::complete && worst > kAgreeingRHat) draws.status = SamplingStatus::chains_disagree;
+    if (draws.status == SamplingStatus::complete && worst > kAgreeingRHat)
+      draws.status = SamplingStatus::chains_disagree;
     if (draws.theta.rows() > wanted_) draws.theta.resize_rows(wanted_);
     draws.num_chains = draws.theta.rows() == num_chains_ * per_chain ? num_chains_ : 1;
     draws.log_ratio.resize(draws.theta.rows());
@@ -261,20 +278,29 @@ class SliceSampler {
   std::string message(SamplingStatus status, std::size_t n, double worst) const {
     char number[32];
     std::snprintf(number, sizeof number, "%.3f", worst);
-    const std::string have = std::to_string(n) + " of " + std::to_string(wanted_) + " draws by slice sampling, " + std::to_string(num_chains_) + " chains";
+    const std::string have = std::to_string(n) + " of " + std::to_string(wanted_) +
+                             " draws by slice sampling, " + std::to_string(num_chains_) + " chains";
     switch (status) {
       case SamplingStatus::complete:
         return have + ", largest R-hat " + number;
       case SamplingStatus::chains_disagree:
-        return have + ", largest R-hat " + number + " (above 1.05): the chains disagree, perhaps on the weights of separate modes; use method = \"rejection\" with a larger budget";
+        return have + ", largest R-hat " + number +
+               " (above 1.05): the chains disagree, perhaps on the weights of separate modes; use method = "
+               "\"rejection\" with a larger budget";
       case SamplingStatus::no_support:
-        return have + ": the ratio was zero or not finite at all prior draws; check the observation against the simulations";
+        return have +
+               ": the ratio was zero or not finite at all prior draws; check the observation against the "
+               "simulations";
       case SamplingStatus::stopped:
         return have + "; stopped on request";
       case SamplingStatus::budget_spent:
         break;
     }
-    std::snprintf(number, sizeof number, "%.3g", sweep_ == 0 ? 0.0 : watch_.seconds() / static_cast<double>(sweep_) * static_cast<double>(kWarmupSweeps + draws_per_chain_ * kThinning - sweep_));
+    std::snprintf(number, sizeof number, "%.3g",
+                  sweep_ == 0
+                      ? 0.0
+                      : watch_.seconds() / static_cast<double>(sweep_) *
+                            static_cast<double>(kWarmupSweeps + draws_per_chain_ * kThinning - sweep_));
     return have + "; the budget is spent; the rest would take about " + number + " s more";
   }
 
@@ -294,7 +320,8 @@ class SliceSampler {
 
 }  // namespace
 
-PosteriorDraws sample_by_slice(const Posterior& posterior, const SamplingOptions& options, const RunContext& run) {
+PosteriorDraws sample_by_slice(const Posterior& posterior, const SamplingOptions& options,
+                               const RunContext& run) {
   return SliceSampler(posterior, options, run).draw();
 }
 

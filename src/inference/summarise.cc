@@ -32,7 +32,8 @@ std::vector<MarginalSummary> summarise(const PosteriorDraws& draws) {
     row.mean = column[0] + sum / static_cast<double>(n);
     double square = 0.0;
     for (const double value : column) square += (value - row.mean) * (value - row.mean);
-    row.sd = n > 1 ? std::sqrt(square / static_cast<double>(n - 1)) : std::numeric_limits<double>::quiet_NaN();
+    row.sd =
+        n > 1 ? std::sqrt(square / static_cast<double>(n - 1)) : std::numeric_limits<double>::quiet_NaN();
     row.quantile05 = quantile(column, 0.05);
     row.quantile50 = quantile(column, 0.50);
     row.quantile95 = quantile(column, 0.95);

@@ -9,9 +9,9 @@ namespace nrec::avx2 {
 namespace {
 
 constexpr std::size_t kLanes = 8;
-constexpr std::size_t kRowBlock = 6;      // 6 x 16 accumulators, 2 weights, 1 broadcast: 15 registers
-constexpr std::size_t kRowsInL1 = 48;     // rows of A that share a weight panel while both are in L1
-constexpr std::size_t kMomentRows = 64;   // float sums are added to the double ones this often
+constexpr std::size_t kRowBlock = 6;     // 6 x 16 accumulators, 2 weights, 1 broadcast: 15 registers
+constexpr std::size_t kRowsInL1 = 48;    // rows of A that share a weight panel while both are in L1
+constexpr std::size_t kMomentRows = 64;  // float sums are added to the double ones this often
 
 void pack(const float* w, std::size_t k, std::size_t n, float* packed) {
   for (std::size_t panel = 0; panel < n / kFeatureBlock; ++panel) {
@@ -33,8 +33,8 @@ void pack_transposed(const float* w, std::size_t k, std::size_t n, float* packed
 
 // acc[R][16] over `depth` steps: a at a[r * row_step + i * depth_step], b at b[i * b_step].
 template <int R, bool kDepthIsContiguous>
-inline void multiply(const float* a, std::size_t stride, const float* b, std::size_t b_step, std::size_t depth,
-                     __m256 (&low)[R], __m256 (&high)[R]) {
+inline void multiply(const float* a, std::size_t stride, const float* b, std::size_t b_step,
+                     std::size_t depth, __m256 (&low)[R], __m256 (&high)[R]) {
   for (std::size_t i = 0; i < depth; ++i) {
     const __m256 b0 = _mm256_loadu_ps(b);
     const __m256 b1 = _mm256_loadu_ps(b + kLanes);
@@ -49,8 +49,8 @@ inline void multiply(const float* a, std::size_t stride, const float* b, std::si
 }
 
 template <int R>
-void gemm_rows(const float* a, std::size_t lda, std::size_t k, const float* panel, const float* bias, bool accumulate, float* c,
-               std::size_t ldc) {
+void gemm_rows(const float* a, std::size_t lda, std::size_t k, const float* panel, const float* bias,
+               bool accumulate, float* c, std::size_t ldc) {
   __m256 low[R];
   __m256 high[R];
   const __m256 bias0 = bias ? _mm256_loadu_ps(bias) : _mm256_setzero_ps();
@@ -68,31 +68,44 @@ void gemm_rows(const float* a, std::size_t lda, std::size_t k, const float* pane
   }
 }
 
-void gemm(const float* a, std::size_t lda, std::size_t m, std::size_t k, const float* packed, std::size_t n, const float* bias,
-          bool accumulate, float* c, std::size_t ldc) {
+void gemm(const float* a, std::size_t lda, std::size_t m, std::size_t k, const float* packed, std::size_t n,
+          const float* bias, bool accumulate, float* c, std::size_t ldc) {
   for (std::size_t first = 0; first < m; first += kRowsInL1) {
     const std::size_t last = first + kRowsInL1 < m ? first + kRowsInL1 : m;
     for (std::size_t j = 0; j < n; j += kFeatureBlock) {
       const float* panel = packed + j * k;
       const float* panel_bias = bias ? bias + j : nullptr;
       std::size_t r = first;
-      for (; r + kRowBlock <= last; r += kRowBlock) gemm_rows<6>(a + r * lda, lda, k, panel, panel_bias, accumulate, c + r * ldc + j, ldc);
+      for (; r + kRowBlock <= last; r += kRowBlock)
+        gemm_rows<6>(a + r * lda, lda, k, panel, panel_bias, accumulate, c + r * ldc + j, ldc);
       const float* rest = a + r * lda;
       float* out = c + r * ldc + j;
       switch (last - r) {
-        case 5: gemm_rows<5>(rest, lda, k, panel, panel_bias, accumulate, out, ldc); break;
-        case 4: gemm_rows<4>(rest, lda, k, panel, panel_bias, accumulate, out, ldc); break;
-        case 3: gemm_rows<3>(rest, lda, k, panel, panel_bias, accumulate, out, ldc); break;
-        case 2: gemm_rows<2>(rest, lda, k, panel, panel_bias, accumulate, out, ldc); break;
-        case 1: gemm_rows<1>(rest, lda, k, panel, panel_bias, accumulate, out, ldc); break;
-        default: break;
+        case 5:
+          gemm_rows<5>(rest, lda, k, panel, panel_bias, accumulate, out, ldc);
+          break;
+        case 4:
+          gemm_rows<4>(rest, lda, k, panel, panel_bias, accumulate, out, ldc);
+          break;
+        case 3:
+          gemm_rows<3>(rest, lda, k, panel, panel_bias, accumulate, out, ldc);
+          break;
+        case 2:
+          gemm_rows<2>(rest, lda, k, panel, panel_bias, accumulate, out, ldc);
+          break;
+        case 1:
+          gemm_rows<1>(rest, lda, k, panel, panel_bias, accumulate, out, ldc);
+          break;
+        default:
+          break;
       }
     }
   }
 }
 
 template <int R>
-void weights_rows(const float* a, std::size_t lda, const float* d, std::size_t ldd, std::size_t m, float* dw, std::size_t n) {
+void weights_rows(const float* a, std::size_t lda, const float* d, std::size_t ldd, std::size_t m, float* dw,
+                  std::size_t n) {
   __m256 low[R];
   __m256 high[R];
 #pragma GCC unroll 6
@@ -108,29 +121,42 @@ void weights_rows(const float* a, std::size_t lda, const float* d, std::size_t l
   }
 }
 
-void gemm_weights(const float* a, std::size_t lda, const float* d, std::size_t ldd, std::size_t m, std::size_t k, std::size_t n,
-                  float* dw) {
+void gemm_weights(const float* a, std::size_t lda, const float* d, std::size_t ldd, std::size_t m,
+                  std::size_t k, std::size_t n, float* dw) {
   for (std::size_t first = 0; first < m; first += kRowsInL1) {
     const std::size_t rows = first + kRowsInL1 < m ? kRowsInL1 : m - first;
     const float* a_block = a + first * lda;
     for (std::size_t j = 0; j < n; j += kFeatureBlock) {
       const float* d_block = d + first * ldd + j;
       std::size_t i = 0;
-      for (; i + kRowBlock <= k; i += kRowBlock) weights_rows<6>(a_block + i, lda, d_block, ldd, rows, dw + i * n + j, n);
+      for (; i + kRowBlock <= k; i += kRowBlock)
+        weights_rows<6>(a_block + i, lda, d_block, ldd, rows, dw + i * n + j, n);
       float* out = dw + i * n + j;
       switch (k - i) {
-        case 5: weights_rows<5>(a_block + i, lda, d_block, ldd, rows, out, n); break;
-        case 4: weights_rows<4>(a_block + i, lda, d_block, ldd, rows, out, n); break;
-        case 3: weights_rows<3>(a_block + i, lda, d_block, ldd, rows, out, n); break;
-        case 2: weights_rows<2>(a_block + i, lda, d_block, ldd, rows, out, n); break;
-        case 1: weights_rows<1>(a_block + i, lda, d_block, ldd, rows, out, n); break;
-        default: break;
+        case 5:
+          weights_rows<5>(a_block + i, lda, d_block, ldd, rows, out, n);
+          break;
+        case 4:
+          weights_rows<4>(a_block + i, lda, d_block, ldd, rows, out, n);
+          break;
+        case 3:
+          weights_rows<3>(a_block + i, lda, d_block, ldd, rows, out, n);
+          break;
+        case 2:
+          weights_rows<2>(a_block + i, lda, d_block, ldd, rows, out, n);
+          break;
+        case 1:
+          weights_rows<1>(a_block + i, lda, d_block, ldd, rows, out, n);
+          break;
+        default:
+          break;
       }
     }
   }
 }
 
-void add_rows(const float* u, const std::uint32_t* index, const float* v, std::size_t rows, std::size_t width, float* out) {
+void add_rows(const float* u, const std::uint32_t* index, const float* v, std::size_t rows, std::size_t width,
+              float* out) {
   for (std::size_t r = 0; r < rows; ++r, out += width) {
     const float* row = u + index[r] * width;
     for (std::size_t c = 0; c < width; c += kLanes) {
@@ -139,20 +165,24 @@ void add_rows(const float* u, const std::uint32_t* index, const float* v, std::s
   }
 }
 
-void affine_relu(const float* z, std::size_t rows, std::size_t width, const float* scale, const float* shift, float* a) {
+void affine_relu(const float* z, std::size_t rows, std::size_t width, const float* scale, const float* shift,
+                 float* a) {
   const __m256 zero = _mm256_setzero_ps();
   for (std::size_t r = 0; r < rows; ++r, z += width, a += width) {
     for (std::size_t c = 0; c < width; c += kLanes) {
-      const __m256 y = _mm256_fmadd_ps(_mm256_loadu_ps(scale + c), _mm256_loadu_ps(z + c), _mm256_loadu_ps(shift + c));
+      const __m256 y =
+          _mm256_fmadd_ps(_mm256_loadu_ps(scale + c), _mm256_loadu_ps(z + c), _mm256_loadu_ps(shift + c));
       _mm256_storeu_ps(a + c, _mm256_max_ps(y, zero));
     }
   }
 }
 
-inline __m256 masked(__m256 d, __m256 y) { return _mm256_and_ps(d, _mm256_cmp_ps(y, _mm256_setzero_ps(), _CMP_GT_OQ)); }
+inline __m256 masked(__m256 d, __m256 y) {
+  return _mm256_and_ps(d, _mm256_cmp_ps(y, _mm256_setzero_ps(), _CMP_GT_OQ));
+}
 
-void affine_relu_backward(const float* z, std::size_t rows, std::size_t width, const float* scale, const float* shift, float* d,
-                          float* dz) {
+void affine_relu_backward(const float* z, std::size_t rows, std::size_t width, const float* scale,
+                          const float* shift, float* d, float* dz) {
   for (std::size_t r = 0; r < rows; ++r) {
     const std::size_t start = r * width;
     for (std::size_t c = 0; c < width; c += kLanes) {
@@ -168,10 +198,12 @@ void affine_relu_backward(const float* z, std::size_t rows, std::size_t width, c
 // out[0..7] += value, as doubles.
 inline void add_to_doubles(double* out, __m256 value) {
   _mm256_storeu_pd(out, _mm256_add_pd(_mm256_loadu_pd(out), _mm256_cvtps_pd(_mm256_castps256_ps128(value))));
-  _mm256_storeu_pd(out + 4, _mm256_add_pd(_mm256_loadu_pd(out + 4), _mm256_cvtps_pd(_mm256_extractf128_ps(value, 1))));
+  _mm256_storeu_pd(out + 4,
+                   _mm256_add_pd(_mm256_loadu_pd(out + 4), _mm256_cvtps_pd(_mm256_extractf128_ps(value, 1))));
 }
 
-void column_moments(const float* z, std::size_t rows, std::size_t width, const float* pivot, double* sum, double* sum2) {
+void column_moments(const float* z, std::size_t rows, std::size_t width, const float* pivot, double* sum,
+                    double* sum2) {
   for (std::size_t first = 0; first < rows; first += kMomentRows) {
     const std::size_t last = first + kMomentRows < rows ? first + kMomentRows : rows;
     for (std::size_t c = 0; c < width; c += kLanes) {
@@ -189,8 +221,8 @@ void column_moments(const float* z, std::size_t rows, std::size_t width, const f
   }
 }
 
-void batch_norm_sums(const float* z, std::size_t rows, std::size_t width, const float* scale, const float* shift, const float* mean,
-                     float* d, double* sum1, double* sum2) {
+void batch_norm_sums(const float* z, std::size_t rows, std::size_t width, const float* scale,
+                     const float* shift, const float* mean, float* d, double* sum1, double* sum2) {
   for (std::size_t first = 0; first < rows; first += kMomentRows) {
     const std::size_t last = first + kMomentRows < rows ? first + kMomentRows : rows;
     for (std::size_t c = 0; c < width; c += kLanes) {
@@ -212,8 +244,8 @@ void batch_norm_sums(const float* z, std::size_t rows, std::size_t width, const 
   }
 }
 
-void batch_norm_backward(const float* z, const float* d, std::size_t rows, std::size_t width, const float* c0, const float* c1,
-                         const float* c2, const float* mean, bool accumulate, float* dz) {
+void batch_norm_backward(const float* z, const float* d, std::size_t rows, std::size_t width, const float* c0,
+                         const float* c1, const float* c2, const float* mean, bool accumulate, float* dz) {
   for (std::size_t r = 0; r < rows; ++r, z += width, d += width, dz += width) {
     for (std::size_t c = 0; c < width; c += kLanes) {
       const __m256 x = _mm256_sub_ps(_mm256_loadu_ps(z + c), _mm256_loadu_ps(mean + c));
@@ -242,18 +274,20 @@ inline __m256 feature_mask(std::size_t c, std::size_t features) {
   return c + kLanes <= features ? lane_mask(kLanes) : lane_mask(c < features ? features - c : 0);
 }
 
-void layer_norm_relu(const float* z, std::size_t rows, std::size_t width, std::size_t features, float eps, const float* gain,
-                     const float* shift, float* mean, float* rstd, float* a) {
+void layer_norm_relu(const float* z, std::size_t rows, std::size_t width, std::size_t features, float eps,
+                     const float* gain, const float* shift, float* mean, float* rstd, float* a) {
   const float inverse_n = 1.0f / static_cast<float>(features);
   const __m256 zero = _mm256_setzero_ps();
   for (std::size_t r = 0; r < rows; ++r, z += width, a += width) {
     __m256 sum = zero;
-    for (std::size_t c = 0; c < width; c += kLanes) sum = _mm256_add_ps(sum, _mm256_and_ps(_mm256_loadu_ps(z + c), feature_mask(c, features)));
+    for (std::size_t c = 0; c < width; c += kLanes)
+      sum = _mm256_add_ps(sum, _mm256_and_ps(_mm256_loadu_ps(z + c), feature_mask(c, features)));
     const float centre = horizontal_sum(sum) * inverse_n;
     const __m256 centres = _mm256_set1_ps(centre);
     __m256 sum2 = zero;
     for (std::size_t c = 0; c < width; c += kLanes) {
-      const __m256 x = _mm256_and_ps(_mm256_sub_ps(_mm256_loadu_ps(z + c), centres), feature_mask(c, features));
+      const __m256 x =
+          _mm256_and_ps(_mm256_sub_ps(_mm256_loadu_ps(z + c), centres), feature_mask(c, features));
       sum2 = _mm256_fmadd_ps(x, x, sum2);
     }
     const float inverse = 1.0f / __builtin_sqrtf(horizontal_sum(sum2) * inverse_n + eps);
@@ -268,9 +302,9 @@ void layer_norm_relu(const float* z, std::size_t rows, std::size_t width, std::s
   }
 }
 
-void layer_norm_relu_backward(const float* z, std::size_t rows, std::size_t width, std::size_t features, const float* gain,
-                              const float* shift, const float* mean, const float* rstd, float* d, bool accumulate, float* dz,
-                              float* dgain, float* dshift) {
+void layer_norm_relu_backward(const float* z, std::size_t rows, std::size_t width, std::size_t features,
+                              const float* gain, const float* shift, const float* mean, const float* rstd,
+                              float* d, bool accumulate, float* dz, float* dgain, float* dshift) {
   const float inverse_n = 1.0f / static_cast<float>(features);
   for (std::size_t r = 0; r < rows; ++r, z += width, d += width, dz += width) {
     const __m256 centre = _mm256_set1_ps(mean[r]);
@@ -293,7 +327,8 @@ void layer_norm_relu_backward(const float* z, std::size_t rows, std::size_t widt
     const __m256 mean_dx = _mm256_set1_ps(horizontal_sum(sum_dx) * inverse_n);
     for (std::size_t c = 0; c < width; c += kLanes) {
       const __m256 xhat = _mm256_mul_ps(_mm256_sub_ps(_mm256_loadu_ps(z + c), centre), inverse);
-      __m256 value = _mm256_sub_ps(_mm256_sub_ps(_mm256_loadu_ps(d + c), mean_d), _mm256_mul_ps(xhat, mean_dx));
+      __m256 value =
+          _mm256_sub_ps(_mm256_sub_ps(_mm256_loadu_ps(d + c), mean_d), _mm256_mul_ps(xhat, mean_dx));
       value = _mm256_and_ps(_mm256_mul_ps(value, inverse), feature_mask(c, features));
       if (accumulate) value = _mm256_add_ps(value, _mm256_loadu_ps(dz + c));
       _mm256_storeu_ps(dz + c, value);
@@ -304,12 +339,14 @@ void layer_norm_relu_backward(const float* z, std::size_t rows, std::size_t widt
 void row_dots(const float* z, std::size_t rows, std::size_t width, const float* w, float bias, float* out) {
   for (std::size_t r = 0; r < rows; ++r, z += width) {
     __m256 sum = _mm256_setzero_ps();
-    for (std::size_t c = 0; c < width; c += kLanes) sum = _mm256_fmadd_ps(_mm256_loadu_ps(z + c), _mm256_loadu_ps(w + c), sum);
+    for (std::size_t c = 0; c < width; c += kLanes)
+      sum = _mm256_fmadd_ps(_mm256_loadu_ps(z + c), _mm256_loadu_ps(w + c), sum);
     out[r] = horizontal_sum(sum) + bias;
   }
 }
 
-void row_dots_backward(const float* z, const float* d, std::size_t rows, std::size_t width, const float* w, float* dz, float* dw) {
+void row_dots_backward(const float* z, const float* d, std::size_t rows, std::size_t width, const float* w,
+                       float* dz, float* dw) {
   for (std::size_t r = 0; r < rows; ++r, z += width, dz += width) {
     const __m256 value = _mm256_set1_ps(d[r]);
     for (std::size_t c = 0; c < width; c += kLanes) {
@@ -327,8 +364,8 @@ void column_sums(const float* d, std::size_t rows, std::size_t width, float* out
   }
 }
 
-void adam(float* w, const float* grad, float* m, float* v, std::size_t n, float grad_scale, float beta1, float beta2, float rate,
-          float correction2, float eps) {
+void adam(float* w, const float* grad, float* m, float* v, std::size_t n, float grad_scale, float beta1,
+          float beta2, float rate, float correction2, float eps) {
   for (std::size_t i = 0; i < n; ++i) {
     const float g = grad_scale * grad[i];
     m[i] = beta1 * m[i] + (1.0f - beta1) * g;
@@ -340,9 +377,23 @@ void adam(float* w, const float* grad, float* m, float* v, std::size_t n, float 
 }  // namespace
 
 const PairKernels& pair_kernels_table() {
-  static const PairKernels table = {"avx2", pack, pack_transposed, gemm, gemm_weights, add_rows, affine_relu, affine_relu_backward,
-                                    column_moments, batch_norm_sums, batch_norm_backward, layer_norm_relu, layer_norm_relu_backward,
-                                    row_dots, row_dots_backward, column_sums, adam};
+  static const PairKernels table = {"avx2",
+                                    pack,
+                                    pack_transposed,
+                                    gemm,
+                                    gemm_weights,
+                                    add_rows,
+                                    affine_relu,
+                                    affine_relu_backward,
+                                    column_moments,
+                                    batch_norm_sums,
+                                    batch_norm_backward,
+                                    layer_norm_relu,
+                                    layer_norm_relu_backward,
+                                    row_dots,
+                                    row_dots_backward,
+                                    column_sums,
+                                    adam};
   return table;
 }
 

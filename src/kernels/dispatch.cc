@@ -38,7 +38,8 @@ std::string resolve_isa(std::string_view request) {
   for (const IsaStatus& status : isa_list()) {
     if (request == "auto" && status.available) return status.name;
     if (request == status.name) {
-      if (!status.available) throw UnsupportedError("isa = \"" + status.name + "\": " + status.reason + "; use \"auto\"");
+      if (!status.available)
+        throw UnsupportedError("isa = \"" + status.name + "\": " + status.reason + "; use \"auto\"");
       return status.name;
     }
     known.push_back(status.name);

@@ -22,20 +22,21 @@ void pack_transposed(const float* w, std::size_t k, std::size_t n, float* packed
   }
 }
 
-void gemm(const float* a, std::size_t lda, std::size_t m, std::size_t k, const float* packed, std::size_t n, const float* bias,
-          bool accumulate, float* c, std::size_t ldc) {
+void gemm(const float* a, std::size_t lda, std::size_t m, std::size_t k, const float* packed, std::size_t n,
+          const float* bias, bool accumulate, float* c, std::size_t ldc) {
   for (std::size_t r = 0; r < m; ++r) {
     for (std::size_t j = 0; j < n; ++j) {
       const float* panel = packed + j / kFeatureBlock * k * kFeatureBlock + j % kFeatureBlock;
       double sum = (bias ? bias[j] : 0.0) + (accumulate ? static_cast<double>(c[r * ldc + j]) : 0.0);
-      for (std::size_t i = 0; i < k; ++i) sum += static_cast<double>(a[r * lda + i]) * panel[i * kFeatureBlock];
+      for (std::size_t i = 0; i < k; ++i)
+        sum += static_cast<double>(a[r * lda + i]) * panel[i * kFeatureBlock];
       c[r * ldc + j] = static_cast<float>(sum);
     }
   }
 }
 
-void gemm_weights(const float* a, std::size_t lda, const float* d, std::size_t ldd, std::size_t m, std::size_t k, std::size_t n,
-                  float* dw) {
+void gemm_weights(const float* a, std::size_t lda, const float* d, std::size_t ldd, std::size_t m,
+                  std::size_t k, std::size_t n, float* dw) {
   for (std::size_t i = 0; i < k; ++i) {
     for (std::size_t j = 0; j < n; ++j) {
       double sum = dw[i * n + j];
@@ -45,13 +46,15 @@ void gemm_weights(const float* a, std::size_t lda, const float* d, std::size_t l
   }
 }
 
-void add_rows(const float* u, const std::uint32_t* index, const float* v, std::size_t rows, std::size_t width, float* out) {
+void add_rows(const float* u, const std::uint32_t* index, const float* v, std::size_t rows, std::size_t width,
+              float* out) {
   for (std::size_t r = 0; r < rows; ++r) {
     for (std::size_t c = 0; c < width; ++c) out[r * width + c] = u[index[r] * width + c] + v[c];
   }
 }
 
-void affine_relu(const float* z, std::size_t rows, std::size_t width, const float* scale, const float* shift, float* a) {
+void affine_relu(const float* z, std::size_t rows, std::size_t width, const float* scale, const float* shift,
+                 float* a) {
   for (std::size_t r = 0; r < rows; ++r) {
     for (std::size_t c = 0; c < width; ++c) {
       const double y = static_cast<double>(scale[c]) * z[r * width + c] + shift[c];
@@ -60,8 +63,8 @@ void affine_relu(const float* z, std::size_t rows, std::size_t width, const floa
   }
 }
 
-void affine_relu_backward(const float* z, std::size_t rows, std::size_t width, const float* scale, const float* shift, float* d,
-                          float* dz) {
+void affine_relu_backward(const float* z, std::size_t rows, std::size_t width, const float* scale,
+                          const float* shift, float* d, float* dz) {
   for (std::size_t r = 0; r < rows; ++r) {
     for (std::size_t c = 0; c < width; ++c) {
       const std::size_t i = r * width + c;
@@ -71,7 +74,8 @@ void affine_relu_backward(const float* z, std::size_t rows, std::size_t width, c
   }
 }
 
-void column_moments(const float* z, std::size_t rows, std::size_t width, const float* pivot, double* sum, double* sum2) {
+void column_moments(const float* z, std::size_t rows, std::size_t width, const float* pivot, double* sum,
+                    double* sum2) {
   for (std::size_t r = 0; r < rows; ++r) {
     for (std::size_t c = 0; c < width; ++c) {
       const double x = static_cast<double>(z[r * width + c]) - pivot[c];
@@ -81,8 +85,8 @@ void column_moments(const float* z, std::size_t rows, std::size_t width, const f
   }
 }
 
-void batch_norm_sums(const float* z, std::size_t rows, std::size_t width, const float* scale, const float* shift, const float* mean,
-                     float* d, double* s1, double* s2) {
+void batch_norm_sums(const float* z, std::size_t rows, std::size_t width, const float* scale,
+                     const float* shift, const float* mean, float* d, double* s1, double* s2) {
   for (std::size_t r = 0; r < rows; ++r) {
     for (std::size_t c = 0; c < width; ++c) {
       const std::size_t i = r * width + c;
@@ -93,19 +97,20 @@ void batch_norm_sums(const float* z, std::size_t rows, std::size_t width, const 
   }
 }
 
-void batch_norm_backward(const float* z, const float* d, std::size_t rows, std::size_t width, const float* c0, const float* c1,
-                         const float* c2, const float* mean, bool accumulate, float* dz) {
+void batch_norm_backward(const float* z, const float* d, std::size_t rows, std::size_t width, const float* c0,
+                         const float* c1, const float* c2, const float* mean, bool accumulate, float* dz) {
   for (std::size_t r = 0; r < rows; ++r) {
     for (std::size_t c = 0; c < width; ++c) {
       const std::size_t i = r * width + c;
-      const double value = static_cast<double>(c0[c]) * d[i] + c1[c] + c2[c] * (static_cast<double>(z[i]) - mean[c]);
+      const double value =
+          static_cast<double>(c0[c]) * d[i] + c1[c] + c2[c] * (static_cast<double>(z[i]) - mean[c]);
       dz[i] = static_cast<float>(accumulate ? dz[i] + value : value);
     }
   }
 }
 
-void layer_norm_relu(const float* z, std::size_t rows, std::size_t width, std::size_t features, float eps, const float* gain,
-                     const float* shift, float* mean, float* rstd, float* a) {
+void layer_norm_relu(const float* z, std::size_t rows, std::size_t width, std::size_t features, float eps,
+                     const float* gain, const float* shift, float* mean, float* rstd, float* a) {
   for (std::size_t r = 0; r < rows; ++r) {
     const float* row = z + r * width;
     double sum = 0;
@@ -123,9 +128,9 @@ void layer_norm_relu(const float* z, std::size_t rows, std::size_t width, std::s
   }
 }
 
-void layer_norm_relu_backward(const float* z, std::size_t rows, std::size_t width, std::size_t features, const float* gain,
-                              const float* shift, const float* mean, const float* rstd, float* d, bool accumulate, float* dz,
-                              float* dgain, float* dshift) {
+void layer_norm_relu_backward(const float* z, std::size_t rows, std::size_t width, std::size_t features,
+                              const float* gain, const float* shift, const float* mean, const float* rstd,
+                              float* d, bool accumulate, float* dz, float* dgain, float* dshift) {
   for (std::size_t r = 0; r < rows; ++r) {
     const double centre = mean[r];
     const double inverse = rstd[r];
@@ -144,7 +149,9 @@ void layer_norm_relu_backward(const float* z, std::size_t rows, std::size_t widt
     for (std::size_t c = 0; c < width; ++c) {
       const std::size_t i = r * width + c;
       const double xhat = (z[i] - centre) * inverse;
-      const double value = c < features ? inverse * (static_cast<double>(gain[c]) * d[i] - sum_d / n - xhat * sum_dx / n) : 0.0;
+      const double value =
+          c < features ? inverse * (static_cast<double>(gain[c]) * d[i] - sum_d / n - xhat * sum_dx / n)
+                       : 0.0;
       dz[i] = static_cast<float>(accumulate ? dz[i] + value : value);
     }
   }
@@ -158,7 +165,8 @@ void row_dots(const float* z, std::size_t rows, std::size_t width, const float* 
   }
 }
 
-void row_dots_backward(const float* z, const float* d, std::size_t rows, std::size_t width, const float* w, float* dz, float* dw) {
+void row_dots_backward(const float* z, const float* d, std::size_t rows, std::size_t width, const float* w,
+                       float* dz, float* dw) {
   for (std::size_t c = 0; c < width; ++c) {
     double sum = dw[c];
     for (std::size_t r = 0; r < rows; ++r) {
@@ -177,22 +185,37 @@ void column_sums(const float* d, std::size_t rows, std::size_t width, float* out
   }
 }
 
-void adam(float* w, const float* grad, float* m, float* v, std::size_t n, float grad_scale, float beta1, float beta2, float rate,
-          float correction2, float eps) {
+void adam(float* w, const float* grad, float* m, float* v, std::size_t n, float grad_scale, float beta1,
+          float beta2, float rate, float correction2, float eps) {
   for (std::size_t i = 0; i < n; ++i) {
     const double g = static_cast<double>(grad_scale) * grad[i];
     m[i] = static_cast<float>(beta1 * m[i] + (1.0 - beta1) * g);
     v[i] = static_cast<float>(beta2 * v[i] + (1.0 - beta2) * g * g);
-    w[i] = static_cast<float>(w[i] - rate * m[i] / (std::sqrt(static_cast<double>(v[i])) * correction2 + eps));
+    w[i] =
+        static_cast<float>(w[i] - rate * m[i] / (std::sqrt(static_cast<double>(v[i])) * correction2 + eps));
   }
 }
 
 }  // namespace
 
 const PairKernels& pair_kernels_table() {
-  static const PairKernels table = {"ref", pack, pack_transposed, gemm, gemm_weights, add_rows, affine_relu, affine_relu_backward,
-                                    column_moments, batch_norm_sums, batch_norm_backward, layer_norm_relu, layer_norm_relu_backward,
-                                    row_dots, row_dots_backward, column_sums, adam};
+  static const PairKernels table = {"ref",
+                                    pack,
+                                    pack_transposed,
+                                    gemm,
+                                    gemm_weights,
+                                    add_rows,
+                                    affine_relu,
+                                    affine_relu_backward,
+                                    column_moments,
+                                    batch_norm_sums,
+                                    batch_norm_backward,
+                                    layer_norm_relu,
+                                    layer_norm_relu_backward,
+                                    row_dots,
+                                    row_dots_backward,
+                                    column_sums,
+                                    adam};
   return table;
 }
 

@@ -29,19 +29,23 @@ double sigmoid(double h) { return h > 0 ? 1.0 / (1.0 + std::exp(-h)) : std::exp(
 
 void check_gamma(double gamma) {
   if (!(gamma > 0) || std::isinf(gamma)) {
-    throw DomainError("nre_c_loss: gamma = " + number_text(gamma) + " must be > 0 and finite; use the NRE-B loss for gamma = inf");
+    throw DomainError("nre_c_loss: gamma = " + number_text(gamma) +
+                      " must be > 0 and finite; use the NRE-B loss for gamma = inf");
   }
 }
 
 /// Adds weight * softmax of the candidates (each exp(log_factor + h_i - log_total)) to d.
 template <class Logits, class Gradient>
-void add_softmax(const Logits& logits, std::size_t count, double log_factor, double log_total, double weight, const Gradient& add) {
-  for (std::size_t i = 0; i < count; ++i) add(i, weight * std::exp(log_factor + static_cast<double>(logits[i]) - log_total));
+void add_softmax(const Logits& logits, std::size_t count, double log_factor, double log_total, double weight,
+                 const Gradient& add) {
+  for (std::size_t i = 0; i < count; ++i)
+    add(i, weight * std::exp(log_factor + static_cast<double>(logits[i]) - log_total));
 }
 
 /// Loss of one row of NRE-C; `add_m(i, g)` and `add_j(i, g)` receive gradients.
 template <class Logits, class AddM, class AddJ>
-double nre_c_row(const Logits& marginal, const Logits& joint, std::size_t k, double gamma, bool gradient, const AddM& add_m, const AddJ& add_j) {
+double nre_c_row(const Logits& marginal, const Logits& joint, std::size_t k, double gamma, bool gradient,
+                 const AddM& add_m, const AddJ& add_j) {
   const double log_k = std::log(static_cast<double>(k));
   const double log_gamma = std::log(gamma);
   const double weight_marginal = 1.0 / (1.0 + gamma);
@@ -68,15 +72,16 @@ double nre_b_row(const Logits& joint, std::size_t n, bool gradient, const Add& a
 
 void check_same(MatrixView<const double> a, MatrixView<const double> b, const char* what) {
   if (a.rows != b.rows || a.cols != b.cols || a.rows == 0 || a.cols == 0) {
-    throw ShapeError(std::string(what) + ": [" + std::to_string(a.rows) + ", " + std::to_string(a.cols) + "] and [" + std::to_string(b.rows) +
-                     ", " + std::to_string(b.cols) + "] must be equal and not empty");
+    throw ShapeError(std::string(what) + ": [" + std::to_string(a.rows) + ", " + std::to_string(a.cols) +
+                     "] and [" + std::to_string(b.rows) + ", " + std::to_string(b.cols) +
+                     "] must be equal and not empty");
   }
 }
 
 }  // namespace
 
-double nre_c_loss(MatrixView<const double> marginal, MatrixView<const double> joint, double gamma, MatrixView<double> d_marginal,
-                  MatrixView<double> d_joint) {
+double nre_c_loss(MatrixView<const double> marginal, MatrixView<const double> joint, double gamma,
+                  MatrixView<double> d_marginal, MatrixView<double> d_joint) {
   check_same(marginal, joint, "nre_c_loss: shapes of marginal and joint");
   check_gamma(gamma);
   const bool gradient = d_marginal.data != nullptr;
@@ -92,7 +97,8 @@ double nre_c_loss(MatrixView<const double> marginal, MatrixView<const double> jo
   double loss = 0.0;
   for (std::size_t b = 0; b < joint.rows; ++b) {
     loss += nre_c_row(
-        marginal.row(b), joint.row(b), joint.cols, gamma, gradient, [&](std::size_t i, double g) { d_marginal(b, i) += scale * g; },
+        marginal.row(b), joint.row(b), joint.cols, gamma, gradient,
+        [&](std::size_t i, double g) { d_marginal(b, i) += scale * g; },
         [&](std::size_t i, double g) { d_joint(b, i) += scale * g; });
   }
   return loss * scale;
@@ -100,7 +106,8 @@ double nre_c_loss(MatrixView<const double> marginal, MatrixView<const double> jo
 
 double nre_b_loss(MatrixView<const double> joint, MatrixView<double> d_joint) {
   if (joint.rows == 0 || joint.cols < 2) {
-    throw ShapeError("nre_b_loss: joint is [" + std::to_string(joint.rows) + ", " + std::to_string(joint.cols) + "]; it needs at least one row and two candidates");
+    throw ShapeError("nre_b_loss: joint is [" + std::to_string(joint.rows) + ", " +
+                     std::to_string(joint.cols) + "]; it needs at least one row and two candidates");
   }
   const bool gradient = d_joint.data != nullptr;
   if (gradient) {
@@ -110,16 +117,19 @@ double nre_b_loss(MatrixView<const double> joint, MatrixView<double> d_joint) {
   const double scale = 1.0 / static_cast<double>(joint.rows);
   double loss = 0.0;
   for (std::size_t b = 0; b < joint.rows; ++b) {
-    loss += nre_b_row(joint.row(b), joint.cols, gradient, [&](std::size_t i, double g) { d_joint(b, i) += scale * g; });
+    loss += nre_b_row(joint.row(b), joint.cols, gradient,
+                      [&](std::size_t i, double g) { d_joint(b, i) += scale * g; });
   }
   return loss * scale;
 }
 
-double nre_a_loss(std::span<const double> marginal, std::span<const double> joint, std::span<double> d_marginal, std::span<double> d_joint) {
+double nre_a_loss(std::span<const double> marginal, std::span<const double> joint,
+                  std::span<double> d_marginal, std::span<double> d_joint) {
   const bool gradient = !d_marginal.empty();
-  if (marginal.size() != joint.size() || marginal.empty() || (gradient && (d_marginal.size() != marginal.size() || d_joint.size() != marginal.size()))) {
-    throw ShapeError("nre_a_loss: marginal has " + std::to_string(marginal.size()) + " rows and joint " + std::to_string(joint.size()) +
-                     "; they (and the gradients) must be equal and not empty");
+  if (marginal.size() != joint.size() || marginal.empty() ||
+      (gradient && (d_marginal.size() != marginal.size() || d_joint.size() != marginal.size()))) {
+    throw ShapeError("nre_a_loss: marginal has " + std::to_string(marginal.size()) + " rows and joint " +
+                     std::to_string(joint.size()) + "; they (and the gradients) must be equal and not empty");
   }
   const double scale = 0.5 / static_cast<double>(joint.size());
   double loss = 0.0;
@@ -134,7 +144,8 @@ double nre_a_loss(std::span<const double> marginal, std::span<const double> join
 }
 
 std::vector<double> nre_c_class_probabilities(std::span<const double> logits, double gamma) {
-  if (logits.empty()) throw ShapeError("nre_c_class_probabilities: logits is empty; it needs at least one candidate");
+  if (logits.empty())
+    throw ShapeError("nre_c_class_probabilities: logits is empty; it needs at least one candidate");
   check_gamma(gamma);
   const double log_k = std::log(static_cast<double>(logits.size()));
   const double total = log_sum(log_k, std::log(gamma), logits, logits.size());
@@ -147,7 +158,8 @@ LossKind loss_kind(std::string_view name) {
   for (const LossKind kind : {LossKind::nre_a, LossKind::nre_b, LossKind::nre_c}) {
     if (name == loss_name(kind)) return kind;
   }
-  throw ConfigError("loss = \"" + std::string(name) + "\" is unknown; it must be one of nre-a | nre-b | nre-c");
+  throw ConfigError("loss = \"" + std::string(name) +
+                    "\" is unknown; it must be one of nre-a | nre-b | nre-c");
 }
 
 std::string_view loss_name(LossKind kind) {
@@ -163,13 +175,19 @@ std::string_view loss_name(LossKind kind) {
 }
 
 ContrastiveLoss::ContrastiveLoss(LossKind kind, std::size_t num_classes, double gamma, bool shared_contrast)
-    : kind_(kind), num_classes_(kind == LossKind::nre_a ? 1 : num_classes), gamma_(gamma), shared_(shared_contrast) {
-  if (!(gamma > 0)) throw DomainError("loss: gamma = " + number_text(gamma) + " must be > 0 (inf turns NRE-C into NRE-B)");
+    : kind_(kind),
+      num_classes_(kind == LossKind::nre_a ? 1 : num_classes),
+      gamma_(gamma),
+      shared_(shared_contrast) {
+  if (!(gamma > 0))
+    throw DomainError("loss: gamma = " + number_text(gamma) + " must be > 0 (inf turns NRE-C into NRE-B)");
   if (kind_ == LossKind::nre_c && std::isinf(gamma)) kind_ = LossKind::nre_b;
   const std::size_t least = kind_ == LossKind::nre_b ? 2 : 1;
   if (num_classes_ < least) {
-    throw DomainError("loss: num_classes = " + std::to_string(num_classes) + " must be at least " + std::to_string(least) + " for " +
-                      std::string(loss_name(kind_)) + (kind_ == LossKind::nre_b ? " (with one candidate its loss is zero for every network)" : ""));
+    throw DomainError(
+        "loss: num_classes = " + std::to_string(num_classes) + " must be at least " + std::to_string(least) +
+        " for " + std::string(loss_name(kind_)) +
+        (kind_ == LossKind::nre_b ? " (with one candidate its loss is zero for every network)" : ""));
   }
 }
 
@@ -178,7 +196,9 @@ std::size_t ContrastiveLoss::num_columns() const {
   return shared_ ? num_classes_ + 1 : 2 * num_classes_;
 }
 
-std::size_t ContrastiveLoss::distinct_contrastive() const { return kind_ == LossKind::nre_b ? num_classes_ - 1 : num_classes_; }
+std::size_t ContrastiveLoss::distinct_contrastive() const {
+  return kind_ == LossKind::nre_b ? num_classes_ - 1 : num_classes_;
+}
 
 double ContrastiveLoss::row(std::span<const float> logits, std::span<float> d_logits) const {
   const bool gradient = !d_logits.empty();
@@ -187,8 +207,9 @@ double ContrastiveLoss::row(std::span<const float> logits, std::span<float> d_lo
   if (kind_ == LossKind::nre_b) return nre_b_row(logits, num_classes_, gradient, add_joint);
   const std::size_t first_marginal = shared_ ? 1 : num_classes_;
   const double gamma = kind_ == LossKind::nre_a ? 1.0 : gamma_;
-  return nre_c_row(logits.subspan(first_marginal, num_classes_), logits.first(num_classes_), num_classes_, gamma, gradient,
-                   [&](std::size_t i, double g) { d_logits[first_marginal + i] += static_cast<float>(g); }, add_joint);
+  return nre_c_row(
+      logits.subspan(first_marginal, num_classes_), logits.first(num_classes_), num_classes_, gamma, gradient,
+      [&](std::size_t i, double g) { d_logits[first_marginal + i] += static_cast<float>(g); }, add_joint);
 }
 
 }  // namespace nrec

@@ -14,16 +14,19 @@ void check_batch(const PairNetwork& network, const PairBatch& batch) {
   const PairNetworkShape& shape = network.shape();
   const auto refuse = [](const std::string& what) { throw ShapeError("pair network step: " + what); };
   if (batch.theta.cols != shape.dim_theta || batch.x.cols != shape.dim_x) {
-    refuse("theta has " + std::to_string(batch.theta.cols) + " columns and x " + std::to_string(batch.x.cols) + "; the network wants " +
-           std::to_string(shape.dim_theta) + " and " + std::to_string(shape.dim_x));
+    refuse("theta has " + std::to_string(batch.theta.cols) + " columns and x " +
+           std::to_string(batch.x.cols) + "; the network wants " + std::to_string(shape.dim_theta) + " and " +
+           std::to_string(shape.dim_x));
   }
   if (batch.candidates.rows != batch.x.rows || batch.candidates.cols == 0 || batch.x.rows == 0) {
-    refuse("candidates is [" + std::to_string(batch.candidates.rows) + ", " + std::to_string(batch.candidates.cols) + "] for " +
-           std::to_string(batch.x.rows) + " rows of x");
+    refuse("candidates is [" + std::to_string(batch.candidates.rows) + ", " +
+           std::to_string(batch.candidates.cols) + "] for " + std::to_string(batch.x.rows) + " rows of x");
   }
   for (std::size_t b = 0; b < batch.candidates.rows; ++b) {
     for (const std::uint32_t row : batch.candidates.row(b)) {
-      if (row >= batch.theta.rows) refuse("candidates points to theta row " + std::to_string(row) + " of " + std::to_string(batch.theta.rows));
+      if (row >= batch.theta.rows)
+        refuse("candidates points to theta row " + std::to_string(row) + " of " +
+               std::to_string(batch.theta.rows));
     }
   }
 }
@@ -31,12 +34,16 @@ void check_batch(const PairNetwork& network, const PairBatch& batch) {
 }  // namespace
 
 PairEngine::PairEngine(std::string_view isa, ThreadPool& pool)
-    : kernels_(pair_kernels(isa)), pool_(pool), lanes_(kNumLanes), scratch_(static_cast<std::size_t>(pool.num_threads())) {}
+    : kernels_(pair_kernels(isa)),
+      pool_(pool),
+      lanes_(kNumLanes),
+      scratch_(static_cast<std::size_t>(pool.num_threads())) {}
 
 template <class Body>
 void PairEngine::for_groups(const Body& body) {
   pool_.run(kNumLanes, [&](std::size_t lane, int worker) {
-    for (std::size_t g = lane_first_[lane]; g < lane_first_[lane + 1]; ++g) body(groups_[g], lane, static_cast<std::size_t>(worker));
+    for (std::size_t g = lane_first_[lane]; g < lane_first_[lane + 1]; ++g)
+      body(groups_[g], lane, static_cast<std::size_t>(worker));
   });
 }
 
@@ -47,7 +54,8 @@ void PairEngine::prepare(const PairNetwork& network, const PairBatch& batch, boo
   const std::size_t rows = batch.x.rows;
   const std::size_t per_group = std::max<std::size_t>(1, kGroupPairs / columns_);
   groups_.clear();
-  for (std::size_t first = 0; first < rows; first += per_group) groups_.push_back({first, std::min(per_group, rows - first)});
+  for (std::size_t first = 0; first < rows; first += per_group)
+    groups_.push_back({first, std::min(per_group, rows - first)});
   lane_first_.resize(kNumLanes + 1);
   for (std::size_t lane = 0; lane <= kNumLanes; ++lane) lane_first_[lane] = groups_.size() * lane / kNumLanes;
   packed_.pack(network, kernels_, backward);
@@ -94,11 +102,12 @@ void PairEngine::input_rows(const PairNetwork& network, const PairBatch& batch) 
   u_.resize(batch.theta.rows * width_);
   v_.resize(batch.x.rows * width_);
   constexpr std::size_t kRows = 64;
-  const auto project = [&](MatrixView<const float> rows, const std::vector<float>& packed, const float* bias, std::vector<float>& out) {
+  const auto project = [&](MatrixView<const float> rows, const std::vector<float>& packed, const float* bias,
+                           std::vector<float>& out) {
     pool_.run((rows.rows + kRows - 1) / kRows, [&](std::size_t task, int) {
       const std::size_t first = task * kRows;
-      kernels_.gemm(rows.data + first * rows.stride, rows.stride, std::min(kRows, rows.rows - first), rows.cols, packed.data(), width_, bias, false,
-                    out.data() + first * width_, width_);
+      kernels_.gemm(rows.data + first * rows.stride, rows.stride, std::min(kRows, rows.rows - first),
+                    rows.cols, packed.data(), width_, bias, false, out.data() + first * width_, width_);
     });
   };
   project(batch.theta, packed_.theta_in, nullptr, u_);
@@ -108,12 +117,13 @@ void PairEngine::input_rows(const PairNetwork& network, const PairBatch& batch) 
 void PairEngine::forward_input(const PairBatch& batch, const Group& group, float* z) const {
   for (std::size_t r = 0; r < group.num_rows; ++r) {
     const std::size_t b = group.first_row + r;
-    kernels_.add_rows(u_.data(), batch.candidates.row(b).data(), v_.data() + b * width_, columns_, width_, z + r * columns_ * width_);
+    kernels_.add_rows(u_.data(), batch.candidates.row(b).data(), v_.data() + b * width_, columns_, width_,
+                      z + r * columns_ * width_);
   }
 }
 
-void PairEngine::input_backward(const PairNetwork& network, const PairBatch& batch, const Group& group, const float* dz, Scratch& scratch,
-                                Lane& lane) {
+void PairEngine::input_backward(const PairNetwork& network, const PairBatch& batch, const Group& group,
+                                const float* dz, Scratch& scratch, Lane& lane) {
   const std::size_t dim = network.shape().dim_theta;
   float* theta = scratch.theta_rows.data();
   for (std::size_t r = 0; r < group.num_rows; ++r) {
@@ -121,12 +131,15 @@ void PairEngine::input_backward(const PairNetwork& network, const PairBatch& bat
     float* d_v = d_v_.data() + b * width_;
     std::fill_n(d_v, width_, 0.0f);
     kernels_.column_sums(dz + r * columns_ * width_, columns_, width_, d_v);
-    for (const std::uint32_t row : batch.candidates.row(b)) theta = std::copy_n(batch.theta.data + row * batch.theta.stride, dim, theta);
+    for (const std::uint32_t row : batch.candidates.row(b))
+      theta = std::copy_n(batch.theta.data + row * batch.theta.stride, dim, theta);
   }
-  kernels_.gemm_weights(scratch.theta_rows.data(), dim, dz, width_, group.num_rows * columns_, dim, width_, lane.gradient.data() + network.theta_in());
+  kernels_.gemm_weights(scratch.theta_rows.data(), dim, dz, width_, group.num_rows * columns_, dim, width_,
+                        lane.gradient.data() + network.theta_in());
 }
 
-double PairEngine::row_losses(const Group& group, const RowLoss& loss, const float* logits, float* d_logits, float scale) const {
+double PairEngine::row_losses(const Group& group, const RowLoss& loss, const float* logits, float* d_logits,
+                              float scale) const {
   double sum = 0.0;
   for (std::size_t r = 0; r < group.num_rows; ++r) {
     const std::span<float> d(d_logits + r * columns_, columns_);
@@ -241,19 +254,25 @@ void PairEngine::batch_norm_step(PairNetwork& network, const PairBatch& batch, c
   const auto run = [&](const auto& stage) {
     clear_sums();
     for_groups([&](const Group& group, std::size_t lane, std::size_t worker) {
-      stage(group.num_rows * columns_, step_buffers(group, scratch_[worker]), group, lanes_[lane], scratch_[worker]);
+      stage(group.num_rows * columns_, step_buffers(group, scratch_[worker]), group, lanes_[lane],
+            scratch_[worker]);
     });
   };
   const auto moments = [&](const float* z, std::size_t rows, std::size_t i, int which, Lane& lane) {
-    kernels_.column_moments(z, rows, width_, network.statistics().data() + network.running_mean(i, which), lane.sums.data(), lane.sums.data() + width_);
+    kernels_.column_moments(z, rows, width_, network.statistics().data() + network.running_mean(i, which),
+                            lane.sums.data(), lane.sums.data() + width_);
   };
-  const auto norm_sums = [&](std::size_t i, int which, const float* z, float* d, std::size_t rows, Lane& lane) {
+  const auto norm_sums = [&](std::size_t i, int which, const float* z, float* d, std::size_t rows,
+                             Lane& lane) {
     const tile::PackedNetwork::Block& block = packed_.blocks[i];
-    kernels_.batch_norm_sums(z, rows, width_, block.scale[which].data(), block.shift[which].data(), batch_mean_[2 * i + static_cast<std::size_t>(which)].data(), d,
-                             lane.sums.data(), lane.sums.data() + width_);
+    kernels_.batch_norm_sums(z, rows, width_, block.scale[which].data(), block.shift[which].data(),
+                             batch_mean_[2 * i + static_cast<std::size_t>(which)].data(), d, lane.sums.data(),
+                             lane.sums.data() + width_);
   };
-  const auto norm_backward = [&](std::size_t i, int which, const float* z, const float* d, std::size_t rows, bool accumulate, float* dz) {
-    kernels_.batch_norm_backward(z, d, rows, width_, c0_.data(), c1_.data(), c2_.data(), batch_mean_[2 * i + static_cast<std::size_t>(which)].data(), accumulate, dz);
+  const auto norm_backward = [&](std::size_t i, int which, const float* z, const float* d, std::size_t rows,
+                                 bool accumulate, float* dz) {
+    kernels_.batch_norm_backward(z, d, rows, width_, c0_.data(), c1_.data(), c2_.data(),
+                                 batch_mean_[2 * i + static_cast<std::size_t>(which)].data(), accumulate, dz);
   };
 
   run([&](std::size_t rows, const tile::Buffers& b, const Group& group, Lane& lane, Scratch&) {
@@ -296,14 +315,17 @@ void PairEngine::batch_norm_step(PairNetwork& network, const PairBatch& batch, c
       std::copy_n(b.e, rows * width_, b.d);
     });
     batch_norm_coefficients(network, i, 0);
-    run([&](std::size_t rows, const tile::Buffers& b, const Group&, Lane&, Scratch&) { norm_backward(i, 0, b.z[i], b.d, rows, true, b.dz); });
+    run([&](std::size_t rows, const tile::Buffers& b, const Group&, Lane&, Scratch&) {
+      norm_backward(i, 0, b.z[i], b.d, rows, true, b.dz);
+    });
   }
   run([&](std::size_t, const tile::Buffers& b, const Group& group, Lane& lane, Scratch& scratch) {
     input_backward(network, batch, group, b.dz, scratch, lane);
   });
 }
 
-void PairEngine::finish_gradient(const PairNetwork& network, const PairBatch& batch, std::span<float> gradient) {
+void PairEngine::finish_gradient(const PairNetwork& network, const PairBatch& batch,
+                                 std::span<float> gradient) {
   constexpr std::size_t kChunk = 4096;
   const std::size_t size = network.x_in();
   pool_.run((size + kChunk - 1) / kChunk, [&](std::size_t task, int) {
@@ -321,14 +343,17 @@ void PairEngine::finish_gradient(const PairNetwork& network, const PairBatch& ba
   std::fill(gradient.begin() + static_cast<std::ptrdiff_t>(network.x_in()), gradient.end(), 0.0f);
   pool_.run((batch.x.cols + kColumns - 1) / kColumns, [&](std::size_t task, int) {
     const std::size_t first = task * kColumns;
-    kernels_.gemm_weights(batch.x.data + first, batch.x.stride, d_v_.data(), width_, batch.x.rows, std::min(kColumns, batch.x.cols - first), width_,
+    kernels_.gemm_weights(batch.x.data + first, batch.x.stride, d_v_.data(), width_, batch.x.rows,
+                          std::min(kColumns, batch.x.cols - first), width_,
                           gradient.data() + network.x_in() + first * width_);
   });
 }
 
-double PairEngine::loss_and_gradient(PairNetwork& network, const PairBatch& batch, const RowLoss& loss, std::span<float> gradient) {
+double PairEngine::loss_and_gradient(PairNetwork& network, const PairBatch& batch, const RowLoss& loss,
+                                     std::span<float> gradient) {
   if (gradient.size() != network.weights().size()) {
-    throw ShapeError("pair network step: gradient has " + std::to_string(gradient.size()) + " numbers; the network has " + std::to_string(network.weights().size()));
+    throw ShapeError("pair network step: gradient has " + std::to_string(gradient.size()) +
+                     " numbers; the network has " + std::to_string(network.weights().size()));
   }
   prepare(network, batch, true);
   if (network.shape().norm == Norm::batch) {
@@ -345,15 +370,19 @@ double PairEngine::loss_and_gradient(PairNetwork& network, const PairBatch& batc
 void PairEngine::logits(const PairNetwork& network, const PairBatch& batch, MatrixView<float> logits) {
   prepare(network, batch, false);
   if (logits.rows != batch.x.rows || logits.cols != columns_ || logits.stride != columns_) {
-    throw ShapeError("pair network step: logits must be a dense [" + std::to_string(batch.x.rows) + ", " + std::to_string(columns_) + "] matrix");
+    throw ShapeError("pair network step: logits must be a dense [" + std::to_string(batch.x.rows) + ", " +
+                     std::to_string(columns_) + "] matrix");
   }
   const tile::Pass pass(network, packed_, kernels_);
   for_groups([&](const Group& group, std::size_t, std::size_t worker) {
     forward_input(batch, group, scratch_[worker].buffers.z[0]);
-    pass.forward(group.num_rows * columns_, scratch_[worker].buffers, logits.data + group.first_row * columns_);
+    pass.forward(group.num_rows * columns_, scratch_[worker].buffers,
+                 logits.data + group.first_row * columns_);
   });
 }
 
-std::unique_ptr<PairNetworkStep> make_pair_step(std::string_view isa, ThreadPool& pool) { return std::make_unique<PairEngine>(isa, pool); }
+std::unique_ptr<PairNetworkStep> make_pair_step(std::string_view isa, ThreadPool& pool) {
+  return std::make_unique<PairEngine>(isa, pool);
+}
 
 }  // namespace nrec

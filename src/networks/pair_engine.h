@@ -21,7 +21,8 @@ class PairEngine final : public PairNetworkStep {
 
   PairEngine(std::string_view isa, ThreadPool& pool);
 
-  double loss_and_gradient(PairNetwork& network, const PairBatch& batch, const RowLoss& loss, std::span<float> gradient) override;
+  double loss_and_gradient(PairNetwork& network, const PairBatch& batch, const RowLoss& loss,
+                           std::span<float> gradient) override;
   void logits(const PairNetwork& network, const PairBatch& batch, MatrixView<float> logits) override;
   std::string_view isa() const override { return kernels_.name; }
 
@@ -31,8 +32,8 @@ class PairEngine final : public PairNetworkStep {
     std::size_t num_rows;
   };
   struct Lane {
-    std::vector<float> gradient;   // laid out like the weights, without the x input layer
-    std::vector<double> sums;      // 2 x width: batch-norm sums
+    std::vector<float> gradient;  // laid out like the weights, without the x input layer
+    std::vector<double> sums;     // 2 x width: batch-norm sums
     double loss = 0.0;
   };
   struct Scratch {  // one per thread
@@ -47,8 +48,10 @@ class PairEngine final : public PairNetworkStep {
   void for_groups(const Body& body);  // body(group, lane number, worker) in order within a lane
 
   void forward_input(const PairBatch& batch, const Group& group, float* z) const;
-  void input_backward(const PairNetwork& network, const PairBatch& batch, const Group& group, const float* dz, Scratch& scratch, Lane& lane);
-  double row_losses(const Group& group, const RowLoss& loss, const float* logits, float* d_logits, float scale) const;
+  void input_backward(const PairNetwork& network, const PairBatch& batch, const Group& group, const float* dz,
+                      Scratch& scratch, Lane& lane);
+  double row_losses(const Group& group, const RowLoss& loss, const float* logits, float* d_logits,
+                    float scale) const;
 
   void fused_step(const PairNetwork& network, const PairBatch& batch, const RowLoss& loss);
   void batch_norm_step(PairNetwork& network, const PairBatch& batch, const RowLoss& loss);
@@ -68,7 +71,7 @@ class PairEngine final : public PairNetworkStep {
   std::vector<Scratch> scratch_;
   std::size_t columns_ = 0;
   std::size_t width_ = 0;
-  std::vector<float> u_, v_, d_v_;       // theta and x sides of the input layer per row; gradient of the x side
+  std::vector<float> u_, v_, d_v_;  // theta and x sides of the input layer per row; gradient of the x side
   // Batch norm only: activations of all pairs, and what its way back needs per column.
   std::vector<std::vector<float>> step_z_, step_t_;
   std::vector<float> step_dz_, step_d_, step_logits_, step_d_logits_;

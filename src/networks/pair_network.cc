@@ -14,7 +14,8 @@ Norm norm_kind(std::string_view name) {
   for (const Norm norm : {Norm::batch, Norm::layer, Norm::none}) {
     if (name == norm_name(norm)) return norm;
   }
-  throw ConfigError("norm = \"" + std::string(name) + "\" is unknown; it must be one of batch | layer | none");
+  throw ConfigError("norm = \"" + std::string(name) +
+                    "\" is unknown; it must be one of batch | layer | none");
 }
 
 std::string_view norm_name(Norm norm) {
@@ -39,16 +40,21 @@ struct PairNetwork::Place {
   bool matrix;
 };
 
-PairNetwork::PairNetwork(const PairNetworkShape& shape) : shape_(shape), width_(padded_features(shape.hidden_features)) {
+PairNetwork::PairNetwork(const PairNetworkShape& shape)
+    : shape_(shape), width_(padded_features(shape.hidden_features)) {
   if (shape.dim_theta == 0 || shape.dim_x == 0 || shape.hidden_features == 0) {
-    throw DomainError("network: dim_theta = " + std::to_string(shape.dim_theta) + ", dim_x = " + std::to_string(shape.dim_x) +
-                      ", hidden_features = " + std::to_string(shape.hidden_features) + "; each must be at least 1");
+    throw DomainError("network: dim_theta = " + std::to_string(shape.dim_theta) +
+                      ", dim_x = " + std::to_string(shape.dim_x) + ", hidden_features = " +
+                      std::to_string(shape.hidden_features) + "; each must be at least 1");
   }
   weights_.assign(x_in() + shape.dim_x * width_, 0.0f);
   if (shape.norm == Norm::batch) statistics_.assign(4 * shape.num_blocks * width_, 0.0f);
   for (const Place& place : places()) {
     const bool is_gain = place.name.ends_with(".gain") || place.name.ends_with("running_variance");
-    if (is_gain) std::fill_n((place.in_statistics ? statistics_ : weights_).begin() + static_cast<std::ptrdiff_t>(place.offset), place.out, 1.0f);
+    if (is_gain)
+      std::fill_n(
+          (place.in_statistics ? statistics_ : weights_).begin() + static_cast<std::ptrdiff_t>(place.offset),
+          place.out, 1.0f);
   }
 }
 
@@ -78,9 +84,15 @@ std::size_t PairNetwork::x_in() const { return out_bias() + kFeatureBlock; }
 std::vector<PairNetwork::Place> PairNetwork::places() const {
   const std::size_t h = shape_.hidden_features;
   std::vector<Place> list;
-  const auto vector = [&](const std::string& name, std::size_t offset, std::size_t size) { list.push_back({name, false, offset, 1, size, false}); };
-  const auto matrix = [&](const std::string& name, std::size_t offset, std::size_t in) { list.push_back({name, false, offset, in, h, true}); };
-  const auto running = [&](const std::string& name, std::size_t offset) { list.push_back({name, true, offset, 1, h, false}); };
+  const auto vector = [&](const std::string& name, std::size_t offset, std::size_t size) {
+    list.push_back({name, false, offset, 1, size, false});
+  };
+  const auto matrix = [&](const std::string& name, std::size_t offset, std::size_t in) {
+    list.push_back({name, false, offset, in, h, true});
+  };
+  const auto running = [&](const std::string& name, std::size_t offset) {
+    list.push_back({name, true, offset, 1, h, false});
+  };
   matrix("input.theta.weight", theta_in(), shape_.dim_theta);
   matrix("input.x.weight", x_in(), shape_.dim_x);
   vector("input.bias", bias_in(), h);
@@ -120,11 +132,13 @@ PairNetwork PairNetwork::initialised(const PairNetworkShape& shape, std::uint64_
     RandomStream random(seed, Stream::initial_weights, row++);
     if (place.in_statistics || place.name.find("norm") != std::string::npos) continue;
     double bound = 1.0 / std::sqrt(static_cast<double>(shape.hidden_features));
-    if (place.name.starts_with("input.")) bound = 1.0 / std::sqrt(static_cast<double>(shape.dim_theta + shape.dim_x));
+    if (place.name.starts_with("input."))
+      bound = 1.0 / std::sqrt(static_cast<double>(shape.dim_theta + shape.dim_x));
     if (place.name.find("linear2") != std::string::npos) bound = kSmallStart;
     for (std::size_t i = 0; i < place.in; ++i) {
       for (std::size_t j = 0; j < place.out; ++j) {
-        network.weights_[place.offset + i * network.width_ + j] = static_cast<float>(random.uniform(-bound, bound));
+        network.weights_[place.offset + i * network.width_ + j] =
+            static_cast<float>(random.uniform(-bound, bound));
       }
     }
   }
@@ -137,10 +151,12 @@ std::vector<NetworkTensor> PairNetwork::tensors() const {
     const std::vector<float>& buffer = place.in_statistics ? statistics_ : weights_;
     NetworkTensor tensor;
     tensor.name = place.name;
-    tensor.shape = place.matrix ? std::vector<std::size_t>{place.out, place.in} : std::vector<std::size_t>{place.out};
+    tensor.shape =
+        place.matrix ? std::vector<std::size_t>{place.out, place.in} : std::vector<std::size_t>{place.out};
     tensor.values.reserve(place.in * place.out);
     for (std::size_t j = 0; j < place.out; ++j) {
-      for (std::size_t i = 0; i < place.in; ++i) tensor.values.push_back(buffer[place.offset + i * width_ + j]);
+      for (std::size_t i = 0; i < place.in; ++i)
+        tensor.values.push_back(buffer[place.offset + i * width_ + j]);
     }
     list.push_back(std::move(tensor));
   }
@@ -154,21 +170,29 @@ void PairNetwork::set_tensors(std::span<const NetworkTensor> tensors) {
   for (const NetworkTensor& tensor : tensors) {
     if (std::find(names.begin(), names.end(), tensor.name) == names.end()) {
       const std::string nearest = nearest_word(tensor.name, names);
-      throw IoError("network: unknown array \"" + tensor.name + "\"" + (nearest.empty() ? "" : "; the nearest known one is \"" + nearest + "\""));
+      throw IoError("network: unknown array \"" + tensor.name + "\"" +
+                    (nearest.empty() ? "" : "; the nearest known one is \"" + nearest + "\""));
     }
   }
   for (const Place& place : wanted) {
-    const auto found = std::find_if(tensors.begin(), tensors.end(), [&](const NetworkTensor& t) { return t.name == place.name; });
-    if (found == tensors.end()) throw IoError("network: the array \"" + place.name + "\" is missing; the file is not a complete estimator");
-    const std::vector<std::size_t> shape = place.matrix ? std::vector<std::size_t>{place.out, place.in} : std::vector<std::size_t>{place.out};
+    const auto found = std::find_if(tensors.begin(), tensors.end(),
+                                    [&](const NetworkTensor& t) { return t.name == place.name; });
+    if (found == tensors.end())
+      throw IoError("network: the array \"" + place.name +
+                    "\" is missing; the file is not a complete estimator");
+    const std::vector<std::size_t> shape =
+        place.matrix ? std::vector<std::size_t>{place.out, place.in} : std::vector<std::size_t>{place.out};
     if (found->shape != shape || found->values.size() != place.in * place.out) {
-      throw IoError("network: the array \"" + place.name + "\" has another shape than the header of the file says; the file is damaged");
+      throw IoError("network: the array \"" + place.name +
+                    "\" has another shape than the header of the file says; the file is damaged");
     }
     std::vector<float>& buffer = place.in_statistics ? statistics_ : weights_;
     for (std::size_t j = 0; j < place.out; ++j) {
       for (std::size_t i = 0; i < place.in; ++i) {
         const float value = found->values[j * place.in + i];
-        if (!std::isfinite(value)) throw IoError("network: the array \"" + place.name + "\" holds a number that is not finite; the file is damaged");
+        if (!std::isfinite(value))
+          throw IoError("network: the array \"" + place.name +
+                        "\" holds a number that is not finite; the file is damaged");
         buffer[place.offset + i * width_ + j] = value;
       }
     }

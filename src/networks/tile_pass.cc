@@ -10,7 +10,8 @@ void PackedNetwork::pack(const PairNetwork& network, const PairKernels& kernels,
   const PairNetworkShape& shape = network.shape();
   const float* w = network.weights().data();
   blocks.resize(shape.num_blocks);
-  const auto resize_and_pack = [&](std::vector<float>& packed, std::size_t offset, std::size_t rows, bool transposed) {
+  const auto resize_and_pack = [&](std::vector<float>& packed, std::size_t offset, std::size_t rows,
+                                   bool transposed) {
     packed.resize(rows * width);
     (transposed ? kernels.pack_transposed : kernels.pack)(w + offset, rows, width, packed.data());
   };
@@ -53,8 +54,9 @@ void Pass::activate(std::size_t i, int which, std::size_t rows, const Buffers& b
   const float* input = which ? b.t[i] : b.z[i];
   if (n_.shape().norm == Norm::layer) {
     const std::size_t at = (2 * i + static_cast<std::size_t>(which)) * rows;
-    k_.layer_norm_relu(input, rows, n_.width(), n_.shape().hidden_features, PairNetwork::kLayerNormEps, block.scale[which].data(),
-                       block.shift[which].data(), b.row_mean + at, b.row_rstd + at, b.a);
+    k_.layer_norm_relu(input, rows, n_.width(), n_.shape().hidden_features, PairNetwork::kLayerNormEps,
+                       block.scale[which].data(), block.shift[which].data(), b.row_mean + at, b.row_rstd + at,
+                       b.a);
   } else {
     k_.affine_relu(input, rows, n_.width(), block.scale[which].data(), block.shift[which].data(), b.a);
   }
@@ -62,13 +64,15 @@ void Pass::activate(std::size_t i, int which, std::size_t rows, const Buffers& b
 
 void Pass::first_linear(std::size_t i, std::size_t rows, const Buffers& b) const {
   const std::size_t width = n_.width();
-  k_.gemm(b.a, width, rows, width, p_.blocks[i].w1.data(), width, weight(n_.block(i).b1), false, b.t[i], width);
+  k_.gemm(b.a, width, rows, width, p_.blocks[i].w1.data(), width, weight(n_.block(i).b1), false, b.t[i],
+          width);
 }
 
 void Pass::second_linear(std::size_t i, std::size_t rows, const Buffers& b) const {
   const std::size_t width = n_.width();
   if (b.z[i + 1] != b.z[i]) std::copy_n(b.z[i], rows * width, b.z[i + 1]);
-  k_.gemm(b.a, width, rows, width, p_.blocks[i].w2.data(), width, weight(n_.block(i).b2), true, b.z[i + 1], width);
+  k_.gemm(b.a, width, rows, width, p_.blocks[i].w2.data(), width, weight(n_.block(i).b2), true, b.z[i + 1],
+          width);
 }
 
 void Pass::output(std::size_t rows, const Buffers& b, float* logits) const {
@@ -76,7 +80,8 @@ void Pass::output(std::size_t rows, const Buffers& b, float* logits) const {
 }
 
 void Pass::output_backward(std::size_t rows, const Buffers& b, const float* d_logits, float* gradient) const {
-  k_.row_dots_backward(b.z.back(), d_logits, rows, n_.width(), weight(n_.out_weight()), b.dz, gradient + n_.out_weight());
+  k_.row_dots_backward(b.z.back(), d_logits, rows, n_.width(), weight(n_.out_weight()), b.dz,
+                       gradient + n_.out_weight());
   float sum = 0.0f;
   for (std::size_t r = 0; r < rows; ++r) sum += d_logits[r];
   gradient[n_.out_bias()] += sum;
@@ -98,7 +103,8 @@ void Pass::first_linear_backward(std::size_t i, std::size_t rows, const Buffers&
   k_.gemm(b.d, width, rows, width, p_.blocks[i].w1_transposed.data(), width, nullptr, false, b.e, width);
 }
 
-void Pass::activate_backward(std::size_t i, int which, std::size_t rows, const Buffers& b, float* gradient) const {
+void Pass::activate_backward(std::size_t i, int which, std::size_t rows, const Buffers& b,
+                             float* gradient) const {
   const PackedNetwork::Block& block = p_.blocks[i];
   const float* input = which ? b.t[i] : b.z[i];
   float* d = which ? b.d : b.e;
@@ -106,11 +112,13 @@ void Pass::activate_backward(std::size_t i, int which, std::size_t rows, const B
   if (n_.shape().norm == Norm::layer) {
     const PairNetwork::BlockOffsets at = n_.block(i);
     const std::size_t row = (2 * i + static_cast<std::size_t>(which)) * rows;
-    k_.layer_norm_relu_backward(input, rows, n_.width(), n_.shape().hidden_features, block.scale[which].data(), block.shift[which].data(),
-                                b.row_mean + row, b.row_rstd + row, d, which == 0, target, gradient + (which ? at.gain2 : at.gain1),
-                                gradient + (which ? at.shift2 : at.shift1));
+    k_.layer_norm_relu_backward(
+        input, rows, n_.width(), n_.shape().hidden_features, block.scale[which].data(),
+        block.shift[which].data(), b.row_mean + row, b.row_rstd + row, d, which == 0, target,
+        gradient + (which ? at.gain2 : at.gain1), gradient + (which ? at.shift2 : at.shift1));
   } else {
-    k_.affine_relu_backward(input, rows, n_.width(), block.scale[which].data(), block.shift[which].data(), d, which ? nullptr : b.dz);
+    k_.affine_relu_backward(input, rows, n_.width(), block.scale[which].data(), block.shift[which].data(), d,
+                            which ? nullptr : b.dz);
   }
 }
 

@@ -13,7 +13,8 @@ namespace nrec::tile {
 struct PackedNetwork {
   struct Block {
     std::vector<float> w1, w2, w1_transposed, w2_transposed;
-    std::vector<float> scale[2], shift[2];  // none: 1, 0; batch: gain/sd, shift - mean gain/sd; layer: gain, shift
+    std::vector<float> scale[2],
+        shift[2];  // none: 1, 0; batch: gain/sd, shift - mean gain/sd; layer: gain, shift
   };
   std::vector<Block> blocks;
   std::vector<float> theta_in;  // packed
@@ -25,12 +26,12 @@ struct PackedNetwork {
 
 /// Activations of the pairs of one tile: rows x width each, wherever they live (a thread's scratch or the whole step's memory).
 struct Buffers {
-  std::vector<float*> z;  // num_blocks + 1: the residual stream before each block and after the last
-  std::vector<float*> t;  // num_blocks: output of the first linear layer
-  float* a = nullptr;     // normalised and rectified input of a linear layer (recomputed on the way back)
-  float* d = nullptr;     // gradient inside a block
-  float* e = nullptr;     // second gradient inside a block
-  float* dz = nullptr;    // gradient of the residual stream
+  std::vector<float*> z;      // num_blocks + 1: the residual stream before each block and after the last
+  std::vector<float*> t;      // num_blocks: output of the first linear layer
+  float* a = nullptr;         // normalised and rectified input of a linear layer (recomputed on the way back)
+  float* d = nullptr;         // gradient inside a block
+  float* e = nullptr;         // second gradient inside a block
+  float* dz = nullptr;        // gradient of the residual stream
   float* row_mean = nullptr;  // layer norm: [2 num_blocks][rows]
   float* row_rstd = nullptr;
 };
@@ -39,7 +40,8 @@ struct Buffers {
 /// exact batch norm calls one stage for all tiles, then the next.
 class Pass {
  public:
-  Pass(const PairNetwork& network, const PackedNetwork& packed, const PairKernels& kernels) : n_(network), p_(packed), k_(kernels) {}
+  Pass(const PairNetwork& network, const PackedNetwork& packed, const PairKernels& kernels)
+      : n_(network), p_(packed), k_(kernels) {}
 
   /// a = relu(norm(input of linear layer `which` of block i)).
   void activate(std::size_t i, int which, std::size_t rows, const Buffers& b) const;

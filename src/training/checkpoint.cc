@@ -13,42 +13,56 @@ namespace {
 constexpr const char* kFormat = "nrec-checkpoint";
 constexpr const char* kVersion = "1";
 
-
-
 }  // namespace
 
-void save_checkpoint(const TrainerState& state, const std::string& fingerprint, const std::filesystem::path& path) {
+void save_checkpoint(const TrainerState& state, const std::string& fingerprint,
+                     const std::filesystem::path& path) {
   std::vector<NamedTensor> tensors;
-  const auto add = [&](const char* name, std::span<const float> values) { tensors.push_back(make_tensor(name, {values.size()}, values)); };
+  const auto add = [&](const char* name, std::span<const float> values) {
+    tensors.push_back(make_tensor(name, {values.size()}, values));
+  };
   add("weights", state.network.weights());
   add("statistics", state.network.statistics());
   add("best.weights", state.best.weights());
   add("best.statistics", state.best.statistics());
   add("adam.m", state.adam_m);
   add("adam.v", state.adam_v);
-  const std::vector<std::int64_t> counters = {state.step, state.step_in_epoch, state.best_epoch, state.num_reductions, state.last_reduction};
+  const std::vector<std::int64_t> counters = {state.step, state.step_in_epoch, state.best_epoch,
+                                              state.num_reductions, state.last_reduction};
   tensors.push_back(make_tensor("counters", {counters.size()}, std::span<const std::int64_t>(counters)));
   const std::vector<double> sums = {state.epoch_loss_sum};
   tensors.push_back(make_tensor("sums", {sums.size()}, std::span<const double>(sums)));
   tensors.push_back(history_tensor(state.history));
-  write_safetensors(path, tensors, {{"format", kFormat}, {"format_version", kVersion}, {"fingerprint", fingerprint}});
+  write_safetensors(path, tensors,
+                    {{"format", kFormat}, {"format_version", kVersion}, {"fingerprint", fingerprint}});
 }
 
-TrainerState load_checkpoint(const PairNetworkShape& shape, const std::string& fingerprint, const std::filesystem::path& path) {
+TrainerState load_checkpoint(const PairNetworkShape& shape, const std::string& fingerprint,
+                             const std::filesystem::path& path) {
   const TensorFile file = read_safetensors(path);
   const std::string where = path.string();
   const auto metadata = [&](const char* name) {
     const auto found = file.metadata.find(name);
     return found == file.metadata.end() ? std::string() : found->second;
   };
-  if (metadata("format") != kFormat || metadata("format_version") != kVersion) throw IoError(where + ": this is not a checkpoint that this version can read; start anew with --overwrite");
+  if (metadata("format") != kFormat || metadata("format_version") != kVersion)
+    throw IoError(where +
+                  ": this is not a checkpoint that this version can read; start anew with --overwrite");
   if (metadata("fingerprint") != fingerprint) {
-    throw IoError(where + ": this checkpoint belongs to other simulations, settings, seed or instruction set; resume with the same ones, or start anew with --overwrite");
+    throw IoError(where +
+                  ": this checkpoint belongs to other simulations, settings, seed or instruction set; resume "
+                  "with the same ones, or start anew with --overwrite");
   }
-  TrainerState state{.network = PairNetwork(shape), .best = PairNetwork(shape), .adam_m = {}, .adam_v = {}, .history = history_from(file, where)};
+  TrainerState state{.network = PairNetwork(shape),
+                     .best = PairNetwork(shape),
+                     .adam_m = {},
+                     .adam_v = {},
+                     .history = history_from(file, where)};
   const auto load = [&](const char* name, std::span<float> into) {
     const std::vector<float> values = f32_values(required_tensor(file, name, where));
-    if (values.size() != into.size()) throw IoError(where + ": the array \"" + name + "\" has " + std::to_string(values.size()) + " numbers, not " + std::to_string(into.size()) + "; the file is damaged");
+    if (values.size() != into.size())
+      throw IoError(where + ": the array \"" + name + "\" has " + std::to_string(values.size()) +
+                    " numbers, not " + std::to_string(into.size()) + "; the file is damaged");
     std::copy(values.begin(), values.end(), into.begin());
   };
   state.adam_m.resize(state.network.weights().size());
@@ -62,8 +76,8 @@ TrainerState load_checkpoint(const PairNetworkShape& shape, const std::string& f
   const std::vector<std::int64_t> counters = i64_values(required_tensor(file, "counters", where));
   const std::vector<double> sums = f64_values(required_tensor(file, "sums", where));
   const auto epochs = static_cast<std::int64_t>(state.history.size());
-  if (counters.size() != 5 || sums.size() != 1 || *std::min_element(counters.begin(), counters.end()) < 0 || counters[2] > epochs || counters[3] > epochs ||
-      counters[4] > epochs) {
+  if (counters.size() != 5 || sums.size() != 1 || *std::min_element(counters.begin(), counters.end()) < 0 ||
+      counters[2] > epochs || counters[3] > epochs || counters[4] > epochs) {
     throw IoError(where + ": the counters contradict each other; the file is damaged");
   }
   state.step = counters[0];

@@ -14,12 +14,13 @@ std::vector<std::uint32_t> distinct_numbers(std::size_t count, std::size_t bound
   return numbers;
 }
 
-void fill_candidates(const ContrastiveLoss& loss, std::size_t own_first, std::size_t pool_size, RandomStream& random,
-                     Matrix<std::uint32_t>& candidates) {
+void fill_candidates(const ContrastiveLoss& loss, std::size_t own_first, std::size_t pool_size,
+                     RandomStream& random, Matrix<std::uint32_t>& candidates) {
   const std::size_t distinct = loss.distinct_contrastive();
   if (pool_size < distinct + 1) {
-    throw ShapeError("contrastive batch: " + std::to_string(distinct) + " contrastive parameters need a pool of at least " +
-                     std::to_string(distinct + 1) + " thetas but it has " + std::to_string(pool_size));
+    throw ShapeError("contrastive batch: " + std::to_string(distinct) +
+                     " contrastive parameters need a pool of at least " + std::to_string(distinct + 1) +
+                     " thetas but it has " + std::to_string(pool_size));
   }
   const std::size_t others = loss.num_contrastive();
   std::vector<std::uint32_t> shifts;
@@ -36,7 +37,8 @@ void fill_candidates(const ContrastiveLoss& loss, std::size_t own_first, std::si
         shifts.insert(shifts.end(), marginal.begin(), marginal.end());
       }
     }
-    for (std::size_t j = 0; j < others; ++j) candidates(b, j + 1) = static_cast<std::uint32_t>((own + shifts[j]) % pool_size);
+    for (std::size_t j = 0; j < others; ++j)
+      candidates(b, j + 1) = static_cast<std::uint32_t>((own + shifts[j]) % pool_size);
   }
 }
 

@@ -14,7 +14,9 @@ namespace {
 constexpr const char* kFormat = "nrec-estimator";
 constexpr std::int64_t kVersion = 1;
 
-NamedTensor numbers(const char* name, const std::vector<double>& values) { return make_tensor(name, {values.size()}, std::span<const double>(values)); }
+NamedTensor numbers(const char* name, const std::vector<double>& values) {
+  return make_tensor(name, {values.size()}, std::span<const double>(values));
+}
 
 void add_prior(const Prior& prior, Record& header, std::vector<NamedTensor>& tensors) {
   header.set("parameter_names", prior.names());
@@ -32,7 +34,9 @@ void add_prior(const Prior& prior, Record& header, std::vector<NamedTensor>& ten
     }
     header.set(start + "keywords", keywords);
   }
-  if (prior.terms().empty()) tensors.push_back(make_tensor("prior.samples", {prior.samples().rows(), prior.samples().cols()}, std::span<const double>(prior.samples().values())));
+  if (prior.terms().empty())
+    tensors.push_back(make_tensor("prior.samples", {prior.samples().rows(), prior.samples().cols()},
+                                  std::span<const double>(prior.samples().values())));
 }
 
 /// A typed look into the header that names the file when something is missing.
@@ -43,19 +47,24 @@ struct Header {
   const T& get(const std::string& name) const {
     const RecordValue* value = record.find(name);
     const T* typed = value ? std::get_if<T>(value) : nullptr;
-    if (!typed) throw IoError(where + ": the header entry \"" + name + "\" is missing or of another type; the file is damaged");
+    if (!typed)
+      throw IoError(where + ": the header entry \"" + name +
+                    "\" is missing or of another type; the file is damaged");
     return *typed;
   }
   std::size_t count(const std::string& name) const {
     const std::int64_t value = get<std::int64_t>(name);
-    if (value < 0 || value > (std::int64_t{1} << 32)) throw IoError(where + ": the header entry \"" + name + "\" = " + std::to_string(value) + " is no count; the file is damaged");
+    if (value < 0 || value > (std::int64_t{1} << 32))
+      throw IoError(where + ": the header entry \"" + name + "\" = " + std::to_string(value) +
+                    " is no count; the file is damaged");
     return static_cast<std::size_t>(value);
   }
   /// Lists of numbers come back as integers when no number had a point.
   std::vector<double> reals(const std::string& name) const {
     const RecordValue* value = record.find(name);
     if (value) {
-      if (const auto* whole = std::get_if<std::vector<std::int64_t>>(value)) return {whole->begin(), whole->end()};
+      if (const auto* whole = std::get_if<std::vector<std::int64_t>>(value))
+        return {whole->begin(), whole->end()};
     }
     return get<std::vector<double>>(name);
   }
@@ -73,8 +82,10 @@ Prior read_prior(const Header& header, const TensorFile& file) {
   const std::size_t num_terms = header.count("prior.num_terms");
   if (num_terms == 0) {
     const NamedTensor& tensor = required_tensor(file, "prior.samples", header.where);
-    if (tensor.shape.size() != 2) throw IoError(header.where + ": the array \"prior.samples\" is not a table; the file is damaged");
-    return Prior::from_samples(header.texts("parameter_names"), Matrix<double>(tensor.shape[0], tensor.shape[1], f64_values(tensor)));
+    if (tensor.shape.size() != 2)
+      throw IoError(header.where + ": the array \"prior.samples\" is not a table; the file is damaged");
+    return Prior::from_samples(header.texts("parameter_names"),
+                               Matrix<double>(tensor.shape[0], tensor.shape[1], f64_values(tensor)));
   }
   std::vector<PriorTerm> terms;
   for (std::size_t i = 0; i < num_terms; ++i) {
@@ -83,19 +94,25 @@ Prior read_prior(const Header& header, const TensorFile& file) {
     term.names = header.texts(start + "names");
     term.family = header.get<std::string>(start + "family");
     term.transform = header.get<std::string>(start + "transform");
-    for (const std::string& keyword : header.texts(start + "keywords")) term.parameters.emplace_back(keyword, header.reals(start + "value." + keyword));
+    for (const std::string& keyword : header.texts(start + "keywords"))
+      term.parameters.emplace_back(keyword, header.reals(start + "value." + keyword));
     terms.push_back(std::move(term));
   }
   return Prior::from_terms(std::move(terms));
 }
 
-std::vector<double> read_numbers(const TensorFile& file, const char* name, std::size_t size, const std::string& where) {
+std::vector<double> read_numbers(const TensorFile& file, const char* name, std::size_t size,
+                                 const std::string& where) {
   std::vector<double> values = f64_values(required_tensor(file, name, where));
-  if (values.size() != size) throw IoError(where + ": the array \"" + name + "\" has " + std::to_string(values.size()) + " numbers, not " + std::to_string(size) + "; the file is damaged");
+  if (values.size() != size)
+    throw IoError(where + ": the array \"" + name + "\" has " + std::to_string(values.size()) +
+                  " numbers, not " + std::to_string(size) + "; the file is damaged");
   return values;
 }
 
-bool is_network_tensor(const std::string& name) { return name.starts_with("input.") || name.starts_with("blocks.") || name.starts_with("output."); }
+bool is_network_tensor(const std::string& name) {
+  return name.starts_with("input.") || name.starts_with("blocks.") || name.starts_with("output.");
+}
 
 PairNetwork read_network(const PairNetworkShape& shape, const TensorFile& file) {
   PairNetwork network(shape);
@@ -111,7 +128,8 @@ PairNetwork read_network(const PairNetworkShape& shape, const TensorFile& file) 
 
 void save_estimator(const RatioEstimator& estimator, const std::filesystem::path& path) {
   std::vector<NamedTensor> tensors;
-  for (const NetworkTensor& tensor : estimator.network.tensors()) tensors.push_back(make_tensor(tensor.name, tensor.shape, std::span<const float>(tensor.values)));
+  for (const NetworkTensor& tensor : estimator.network.tensors())
+    tensors.push_back(make_tensor(tensor.name, tensor.shape, std::span<const float>(tensor.values)));
   tensors.push_back(numbers("theta.shift", estimator.theta_standardiser.shift));
   tensors.push_back(numbers("theta.scale", estimator.theta_standardiser.scale));
   tensors.push_back(numbers("x.shift", estimator.x_standardiser.shift));
@@ -129,7 +147,10 @@ void save_estimator(const RatioEstimator& estimator, const std::filesystem::path
   header.set("best_epoch", estimator.best_epoch);
   add_prior(estimator.prior, header, tensors);
   header.merge("settings.", estimator.settings);
-  write_safetensors(path, tensors, {{"format", kFormat}, {"format_version", std::to_string(kVersion)}, {"header", record_to_json(header, -1)}});
+  write_safetensors(path, tensors,
+                    {{"format", kFormat},
+                     {"format_version", std::to_string(kVersion)},
+                     {"header", record_to_json(header, -1)}});
 }
 
 RatioEstimator load_estimator(const std::filesystem::path& path) {
@@ -138,11 +159,16 @@ RatioEstimator load_estimator(const std::filesystem::path& path) {
   const auto format = file.metadata.find("format");
   const auto version = file.metadata.find("format_version");
   const auto text = file.metadata.find("header");
-  if (format == file.metadata.end() || format->second != kFormat || version == file.metadata.end() || text == file.metadata.end()) {
-    throw IoError(where + ": this safetensors file is not an nrec estimator; nrec train writes one as estimator.safetensors");
+  if (format == file.metadata.end() || format->second != kFormat || version == file.metadata.end() ||
+      text == file.metadata.end()) {
+    throw IoError(
+        where +
+        ": this safetensors file is not an nrec estimator; nrec train writes one as estimator.safetensors");
   }
   if (version->second != std::to_string(kVersion)) {
-    throw IoError(where + ": estimator format version " + version->second + ", but this program reads version " + std::to_string(kVersion) + "; use the version of nrec that wrote it");
+    throw IoError(where + ": estimator format version " + version->second +
+                  ", but this program reads version " + std::to_string(kVersion) +
+                  "; use the version of nrec that wrote it");
   }
   const Record record = record_from_json(text->second, where + ": header");
   const Header header{record, where};
@@ -154,20 +180,25 @@ RatioEstimator load_estimator(const std::filesystem::path& path) {
   // Sizes come from the file: compare with an array that was read before allocating a network of that size.
   const NamedTensor& input = required_tensor(file, "input.x.weight", where);
   const NamedTensor& input_theta = required_tensor(file, "input.theta.weight", where);
-  if (input.shape != std::vector<std::size_t>{shape.hidden_features, shape.dim_x} || input_theta.shape != std::vector<std::size_t>{shape.hidden_features, shape.dim_theta} ||
+  if (input.shape != std::vector<std::size_t>{shape.hidden_features, shape.dim_x} ||
+      input_theta.shape != std::vector<std::size_t>{shape.hidden_features, shape.dim_theta} ||
       shape.num_blocks > file.tensors.size()) {
     throw IoError(where + ": the header and the arrays name different sizes; the file is damaged");
   }
   RatioEstimator estimator{.network = read_network(shape, file),
                            .prior = read_prior(header, file),
-                           .theta_standardiser = {read_numbers(file, "theta.shift", shape.dim_theta, where), read_numbers(file, "theta.scale", shape.dim_theta, where)},
-                           .x_standardiser = {read_numbers(file, "x.shift", shape.dim_x, where), read_numbers(file, "x.scale", shape.dim_x, where)},
+                           .theta_standardiser = {read_numbers(file, "theta.shift", shape.dim_theta, where),
+                                                  read_numbers(file, "theta.scale", shape.dim_theta, where)},
+                           .x_standardiser = {read_numbers(file, "x.shift", shape.dim_x, where),
+                                              read_numbers(file, "x.scale", shape.dim_x, where)},
                            .x_low = read_numbers(file, "x.low", shape.dim_x, where),
                            .x_high = read_numbers(file, "x.high", shape.dim_x, where),
                            .settings = {},
                            .history = history_from(file, where),
                            .best_epoch = static_cast<int>(header.count("best_epoch"))};
-  if (estimator.prior.dim() != shape.dim_theta) throw IoError(where + ": the prior has " + std::to_string(estimator.prior.dim()) + " parameters, the network " + std::to_string(shape.dim_theta) + "; the file is damaged");
+  if (estimator.prior.dim() != shape.dim_theta)
+    throw IoError(where + ": the prior has " + std::to_string(estimator.prior.dim()) +
+                  " parameters, the network " + std::to_string(shape.dim_theta) + "; the file is damaged");
   constexpr std::string_view kSettings = "settings.";
   for (const auto& [name, value] : record.entries()) {
     if (name.starts_with(kSettings)) estimator.settings.set(name.substr(kSettings.size()), value);

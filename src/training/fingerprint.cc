@@ -14,14 +14,18 @@ std::string_view bytes_of(const std::vector<T>& values) {
 
 }  // namespace
 
-std::string training_fingerprint(const TrainingData& data, const PairNetworkShape& shape, const TrainingOptions& options, std::uint64_t seed,
-                                 std::string_view isa) {
-  std::string text = content_hash(bytes_of(data.theta.values())) + content_hash(bytes_of(data.x.values())) + content_hash(bytes_of(data.training));
+std::string training_fingerprint(const TrainingData& data, const PairNetworkShape& shape,
+                                 const TrainingOptions& options, std::uint64_t seed, std::string_view isa) {
+  std::string text = content_hash(bytes_of(data.theta.values())) + content_hash(bytes_of(data.x.values())) +
+                     content_hash(bytes_of(data.training));
   const auto add = [&](const std::string& word) { text += '|' + word; };
-  for (const std::size_t number : {shape.dim_theta, shape.dim_x, shape.hidden_features, shape.num_blocks, data.loss.num_classes(), data.batch_size}) add(std::to_string(number));
+  for (const std::size_t number : {shape.dim_theta, shape.dim_x, shape.hidden_features, shape.num_blocks,
+                                   data.loss.num_classes(), data.batch_size})
+    add(std::to_string(number));
   add(std::string(norm_name(shape.norm)));
   add(std::string(loss_name(data.loss.kind())));
-  for (const double number : {data.loss.gamma(), options.learning_rate, options.clip_max_norm}) add(number_text(number));
+  for (const double number : {data.loss.gamma(), options.learning_rate, options.clip_max_norm})
+    add(number_text(number));
   add(options.contrast);
   add(options.learning_rate_schedule);
   // The length of the run shapes the schedule, so there it belongs to the name.

@@ -8,7 +8,7 @@ namespace nrec {
 
 /// A name for exactly this training run: data, split, network shape, every option that changes results, seed and kernels.
 /// Budgets and patience are left out: a resumed run may raise them.
-std::string training_fingerprint(const TrainingData& data, const PairNetworkShape& shape, const TrainingOptions& options, std::uint64_t seed,
-                                 std::string_view isa);
+std::string training_fingerprint(const TrainingData& data, const PairNetworkShape& shape,
+                                 const TrainingOptions& options, std::uint64_t seed, std::string_view isa);
 
 }  // namespace nrec

@@ -3,26 +3,46 @@
 namespace nrec {
 
 void describe(OptionTable& table, NetworkOptions& options) {
-  table.add("network", "hidden_features", &options.hidden_features, {.low = 1, .high = 4096}, "width of the residual network");
+  table.add("network", "hidden_features", &options.hidden_features, {.low = 1, .high = 4096},
+            "width of the residual network");
   table.add("network", "num_blocks", &options.num_blocks, {.low = 0, .high = 64}, "residual blocks");
-  table.add("network", "norm", &options.norm, {"batch", "layer", "none"}, "normalisation in front of every rectifier");
+  table.add("network", "norm", &options.norm, {"batch", "layer", "none"},
+            "normalisation in front of every rectifier");
 }
 
 void describe(OptionTable& table, TrainingOptions& options) {
   const char* section = "training";
   table.add(section, "loss", &options.loss, {"nre-a", "nre-b", "nre-c"}, "contrastive loss");
-  table.add(section, "num_classes", &options.num_classes, {.low = 1}, "contrastive parameters per row (K; number of atoms for nre-b)").aliases = {"K", "num_atoms"};
-  table.add(section, "gamma", &options.gamma, {.low = 0, .low_open = true}, "odds of dependent to independent classes; inf is nre-b");
-  table.add(section, "contrast", &options.contrast, {"shared", "independent"}, "one contrastive set for both terms of the loss, or a separate draw for each, as published");
-  table.add(section, "training_batch_size", &options.training_batch_size, {.low = 1}, "rows of a mini-batch; lowered to the training rows if there are fewer").aliases = {"batch_size"};
-  table.add(section, "learning_rate", &options.learning_rate, {.low = 0, .high = 1, .low_open = true}, "step size of Adam");
-  table.add(section, "learning_rate_schedule", &options.learning_rate_schedule, {"constant", "plateau", "cosine"},
-            "constant; halved, from the best state on, whenever 5 epochs bring no better validation loss; or falling to 0 over max_num_epochs along a cosine");
-  table.add(section, "clip_max_norm", &options.clip_max_norm, {.low = 0}, "largest norm of a gradient; 0 = no clipping");
-  table.add(section, "validation_fraction", &options.validation_fraction, {.low = 0, .high = 1, .low_open = true, .high_open = true}, "share of the simulations kept for validation");
-  table.add(section, "max_num_epochs", &options.max_num_epochs, {.low = 1}, "most passes over the training rows");
-  table.add(section, "stop_after_epochs", &options.stop_after_epochs, {.low = 0}, "stop after so many epochs without a better validation loss; 0 = never, keep the best of all epochs");
-  table.add(section, "standardise_x", &options.standardise_x, {"independent", "robust", "none"}, "mean and sd per column of x, median and quartiles, or nothing");
+  table
+      .add(section, "num_classes", &options.num_classes, {.low = 1},
+           "contrastive parameters per row (K; number of atoms for nre-b)")
+      .aliases = {"K", "num_atoms"};
+  table.add(section, "gamma", &options.gamma, {.low = 0, .low_open = true},
+            "odds of dependent to independent classes; inf is nre-b");
+  table.add(section, "contrast", &options.contrast, {"shared", "independent"},
+            "one contrastive set for both terms of the loss, or a separate draw for each, as published");
+  table
+      .add(section, "training_batch_size", &options.training_batch_size, {.low = 1},
+           "rows of a mini-batch; lowered to the training rows if there are fewer")
+      .aliases = {"batch_size"};
+  table.add(section, "learning_rate", &options.learning_rate, {.low = 0, .high = 1, .low_open = true},
+            "step size of Adam");
+  table.add(section, "learning_rate_schedule", &options.learning_rate_schedule,
+            {"constant", "plateau", "cosine"},
+            "constant; halved, from the best state on, whenever 5 epochs bring no better validation loss; or "
+            "falling to 0 over max_num_epochs along a cosine");
+  table.add(section, "clip_max_norm", &options.clip_max_norm, {.low = 0},
+            "largest norm of a gradient; 0 = no clipping");
+  table.add(section, "validation_fraction", &options.validation_fraction,
+            {.low = 0, .high = 1, .low_open = true, .high_open = true},
+            "share of the simulations kept for validation");
+  table.add(section, "max_num_epochs", &options.max_num_epochs, {.low = 1},
+            "most passes over the training rows");
+  table.add(
+      section, "stop_after_epochs", &options.stop_after_epochs, {.low = 0},
+      "stop after so many epochs without a better validation loss; 0 = never, keep the best of all epochs");
+  table.add(section, "standardise_x", &options.standardise_x, {"independent", "robust", "none"},
+            "mean and sd per column of x, median and quartiles, or nothing");
 }
 
 }  // namespace nrec

@@ -55,19 +55,23 @@ StandardiserMethod standardiser_method(std::string_view name) {
   if (name == "independent") return StandardiserMethod::independent;
   if (name == "robust") return StandardiserMethod::robust;
   if (name == "none") return StandardiserMethod::none;
-  throw ConfigError("standardise_x = \"" + std::string(name) + "\" is unknown; it must be one of independent | robust | none");
+  throw ConfigError("standardise_x = \"" + std::string(name) +
+                    "\" is unknown; it must be one of independent | robust | none");
 }
 
 void Standardiser::apply(MatrixView<const double> values, MatrixView<float> out) const {
   if (values.cols != dim() || out.cols != dim() || out.rows != values.rows) {
-    throw ShapeError("standardise: values have " + std::to_string(values.cols) + " columns; the estimator wants " + std::to_string(dim()));
+    throw ShapeError("standardise: values have " + std::to_string(values.cols) +
+                     " columns; the estimator wants " + std::to_string(dim()));
   }
   for (std::size_t i = 0; i < values.rows; ++i) {
-    for (std::size_t j = 0; j < dim(); ++j) out(i, j) = static_cast<float>((values(i, j) - shift[j]) / scale[j]);
+    for (std::size_t j = 0; j < dim(); ++j)
+      out(i, j) = static_cast<float>((values(i, j) - shift[j]) / scale[j]);
   }
 }
 
-Standardiser fit_standardiser(MatrixView<const double> values, StandardiserMethod method, StandardiserReport& report) {
+Standardiser fit_standardiser(MatrixView<const double> values, StandardiserMethod method,
+                              StandardiserReport& report) {
   if (values.rows == 0) throw ShapeError("standardise: no rows to take statistics from");
   Standardiser result;
   std::vector<double> column(values.rows);
@@ -83,7 +87,8 @@ Standardiser fit_standardiser(MatrixView<const double> values, StandardiserMetho
     }
     for (std::size_t i = 0; i < values.rows; ++i) column[i] = values(i, j);
     const double iqr = quantile(column, 0.75) - quantile(column, 0.25);
-    if (!constant && iqr > rounding && moments.sd > kHeavyTail * iqr / kNormalIqr) report.heavy_tailed_columns.push_back(j);
+    if (!constant && iqr > rounding && moments.sd > kHeavyTail * iqr / kNormalIqr)
+      report.heavy_tailed_columns.push_back(j);
     if (method == StandardiserMethod::robust && !constant && iqr > rounding) {
       result.shift.push_back(quantile(column, 0.5));
       result.scale.push_back(iqr / kNormalIqr);

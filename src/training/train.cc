@@ -32,7 +32,8 @@ struct TrainingRun {
   double last_update = -std::numeric_limits<double>::infinity();
 
   void save(const TrainerState& state, bool now) {
-    if (checkpoint.path.empty() || (!now && watch.seconds() - last_checkpoint < kSecondsBetweenCheckpoints)) return;
+    if (checkpoint.path.empty() || (!now && watch.seconds() - last_checkpoint < kSecondsBetweenCheckpoints))
+      return;
     save_checkpoint(state, fingerprint, checkpoint.path);
     last_checkpoint = watch.seconds();
   }
@@ -51,9 +52,14 @@ struct TrainingRun {
     update.detail = rounded(rate, 1) + " steps/s";
     if (!state.history.empty()) {
       const EpochRecord& last = state.history.back();
-      update.detail = "loss " + rounded(last.validation_loss) + " +- " + rounded(last.validation_loss_se) +
-                      (state.best_epoch ? ", best " + rounded(state.history[static_cast<std::size_t>(state.best_epoch) - 1].validation_loss) + " at epoch " + std::to_string(state.best_epoch) : "") +
-                      ", " + update.detail;
+      update.detail =
+          "loss " + rounded(last.validation_loss) + " +- " + rounded(last.validation_loss_se) +
+          (state.best_epoch
+               ? ", best " +
+                     rounded(state.history[static_cast<std::size_t>(state.best_epoch) - 1].validation_loss) +
+                     " at epoch " + std::to_string(state.best_epoch)
+               : "") +
+          ", " + update.detail;
     }
     run.log.progress(update);
   }
@@ -62,7 +68,11 @@ struct TrainingRun {
 TrainerState initial_state(const PairNetworkShape& shape, std::uint64_t seed) {
   PairNetwork network = PairNetwork::initialised(shape, seed);
   const std::size_t size = network.weights().size();
-  return {.network = network, .best = network, .adam_m = std::vector<float>(size), .adam_v = std::vector<float>(size), .history = {}};
+  return {.network = network,
+          .best = network,
+          .adam_m = std::vector<float>(size),
+          .adam_v = std::vector<float>(size),
+          .history = {}};
 }
 
 /// Runs until something ends it and says what.
@@ -71,7 +81,9 @@ TrainingStatus run_epochs(TrainingRun& context, Trainer& trainer, TrainerState& 
   const std::int64_t first_step = state.step;
   for (;;) {
     const auto epochs = static_cast<int>(state.history.size());
-    if (options.stop_after_epochs > 0 && state.best_epoch > 0 && epochs - state.best_epoch >= options.stop_after_epochs) return TrainingStatus::converged;
+    if (options.stop_after_epochs > 0 && state.best_epoch > 0 &&
+        epochs - state.best_epoch >= options.stop_after_epochs)
+      return TrainingStatus::converged;
     if (state.num_reductions > kMostReductions) return TrainingStatus::converged;
     if (epochs >= options.max_num_epochs) return TrainingStatus::epochs_done;
     while (state.step_in_epoch < trainer.steps_per_epoch()) {
@@ -86,16 +98,24 @@ TrainingStatus run_epochs(TrainingRun& context, Trainer& trainer, TrainerState& 
 }
 
 std::string end_message(TrainingStatus status, const TrainerState& state, const TrainingRun& context) {
-  const std::string best = state.best_epoch ? "best validation loss " + rounded(state.history[static_cast<std::size_t>(state.best_epoch) - 1].validation_loss) +
-                                                  " at epoch " + std::to_string(state.best_epoch)
-                                            : std::string("no epoch finished");
+  const std::string best =
+      state.best_epoch
+          ? "best validation loss " +
+                rounded(state.history[static_cast<std::size_t>(state.best_epoch) - 1].validation_loss) +
+                " at epoch " + std::to_string(state.best_epoch)
+          : std::string("no epoch finished");
   switch (status) {
     case TrainingStatus::converged:
-      if (state.num_reductions > kMostReductions) return "no better validation loss after " + std::to_string(kMostReductions) + " halvings of the learning rate; " + best;
-      return "no better validation loss for " + std::to_string(context.options.stop_after_epochs) + " epochs; " + best;
+      if (state.num_reductions > kMostReductions)
+        return "no better validation loss after " + std::to_string(kMostReductions) +
+               " halvings of the learning rate; " + best;
+      return "no better validation loss for " + std::to_string(context.options.stop_after_epochs) +
+             " epochs; " + best;
     case TrainingStatus::epochs_done: {
-      const bool early = state.best_epoch == static_cast<int>(state.history.size()) && context.options.learning_rate_schedule != "cosine";
-      return "all " + std::to_string(context.options.max_num_epochs) + " epochs done; " + best + (early ? "; it was still improving: raise max_num_epochs" : "");
+      const bool early = state.best_epoch == static_cast<int>(state.history.size()) &&
+                         context.options.learning_rate_schedule != "cosine";
+      return "all " + std::to_string(context.options.max_num_epochs) + " epochs done; " + best +
+             (early ? "; it was still improving: raise max_num_epochs" : "");
     }
     case TrainingStatus::budget_spent:
       return "time limit reached after " + std::to_string(state.history.size()) + " epochs; " + best;
@@ -104,10 +124,12 @@ std::string end_message(TrainingStatus status, const TrainerState& state, const 
     case TrainingStatus::diverged:
       break;
   }
-  return "the loss became infinite or nan in epoch " + std::to_string(state.history.size() + 1) + "; " + best + "; lower learning_rate, or check x for extreme values";
+  return "the loss became infinite or nan in epoch " + std::to_string(state.history.size() + 1) + "; " +
+         best + "; lower learning_rate, or check x for extreme values";
 }
 
-Record estimator_settings(const TrainingData& data, const NetworkOptions& network, const TrainingOptions& options, const TrainingRun& context,
+Record estimator_settings(const TrainingData& data, const NetworkOptions& network,
+                          const TrainingOptions& options, const TrainingRun& context,
                           const SimulationSet& simulations, std::string_view isa) {
   Record settings;
   settings.set("loss", loss_name(data.loss.kind()));
@@ -152,8 +174,9 @@ std::string_view training_status_name(TrainingStatus status) {
   return "diverged";
 }
 
-TrainingResult train(const Prior& prior, const SimulationSet& simulations, const NetworkOptions& network, const TrainingOptions& options,
-                     const RunContext& run, const CheckpointOptions& checkpoint) {
+TrainingResult train(const Prior& prior, const SimulationSet& simulations, const NetworkOptions& network,
+                     const TrainingOptions& options, const RunContext& run,
+                     const CheckpointOptions& checkpoint) {
   const TrainingData data = prepare_training_data(prior, simulations, options, run.seed);
   for (const std::string& warning : data.warnings) run.log.warning(warning);
   const PairNetworkShape shape = {.dim_theta = prior.dim(),
@@ -162,9 +185,14 @@ TrainingResult train(const Prior& prior, const SimulationSet& simulations, const
                                   .num_blocks = static_cast<std::size_t>(network.num_blocks),
                                   .norm = norm_kind(network.norm)};
   Trainer trainer(data, options, run);
-  TrainingRun context{.options = options, .run = run, .checkpoint = checkpoint, .fingerprint = training_fingerprint(data, shape, options, run.seed, trainer.isa())};
-  const bool resume = checkpoint.resume && !checkpoint.path.empty() && std::filesystem::exists(checkpoint.path);
-  TrainerState state = resume ? load_checkpoint(shape, context.fingerprint, checkpoint.path) : initial_state(shape, run.seed);
+  TrainingRun context{.options = options,
+                      .run = run,
+                      .checkpoint = checkpoint,
+                      .fingerprint = training_fingerprint(data, shape, options, run.seed, trainer.isa())};
+  const bool resume =
+      checkpoint.resume && !checkpoint.path.empty() && std::filesystem::exists(checkpoint.path);
+  TrainerState state =
+      resume ? load_checkpoint(shape, context.fingerprint, checkpoint.path) : initial_state(shape, run.seed);
   if (resume) run.log.info("resuming training after " + std::to_string(state.history.size()) + " epochs");
 
   TrainingResult result;
@@ -185,15 +213,16 @@ TrainingResult train(const Prior& prior, const SimulationSet& simulations, const
   const EpochRecord& best = state.history[static_cast<std::size_t>(state.best_epoch) - 1];
   summary.best_validation_loss = best.validation_loss;
   summary.best_validation_loss_se = best.validation_loss_se;
-  result.estimator = RatioEstimator{.network = state.best,
-                                    .prior = prior,
-                                    .theta_standardiser = data.theta_standardiser,
-                                    .x_standardiser = data.x_standardiser,
-                                    .x_low = data.x_low,
-                                    .x_high = data.x_high,
-                                    .settings = estimator_settings(data, network, options, context, simulations, trainer.isa()),
-                                    .history = state.history,
-                                    .best_epoch = state.best_epoch};
+  result.estimator = RatioEstimator{
+      .network = state.best,
+      .prior = prior,
+      .theta_standardiser = data.theta_standardiser,
+      .x_standardiser = data.x_standardiser,
+      .x_low = data.x_low,
+      .x_high = data.x_high,
+      .settings = estimator_settings(data, network, options, context, simulations, trainer.isa()),
+      .history = state.history,
+      .best_epoch = state.best_epoch};
   return result;
 }
 

@@ -55,15 +55,18 @@ void Trainer::load_batch(const TrainerState& state) {
 }
 
 double Trainer::learning_rate(const TrainerState& state) const {
-  if (options_.learning_rate_schedule == "plateau") return std::ldexp(options_.learning_rate, -state.num_reductions);
+  if (options_.learning_rate_schedule == "plateau")
+    return std::ldexp(options_.learning_rate, -state.num_reductions);
   if (options_.learning_rate_schedule != "cosine") return options_.learning_rate;
   const double last = static_cast<double>(steps_per_epoch_) * options_.max_num_epochs;
-  return options_.learning_rate * 0.5 * (1.0 + std::cos(std::numbers::pi * static_cast<double>(state.step) / last));
+  return options_.learning_rate * 0.5 *
+         (1.0 + std::cos(std::numbers::pi * static_cast<double>(state.step) / last));
 }
 
 void Trainer::reduce_on_plateau(TrainerState& state) const {
   const auto epochs = static_cast<int>(state.history.size());
-  if (state.best_epoch == 0 || epochs - std::max(state.best_epoch, state.last_reduction) < kPlateauEpochs) return;
+  if (state.best_epoch == 0 || epochs - std::max(state.best_epoch, state.last_reduction) < kPlateauEpochs)
+    return;
   state.network = state.best;
   state.last_reduction = epochs;
   ++state.num_reductions;
@@ -72,23 +75,27 @@ void Trainer::reduce_on_plateau(TrainerState& state) const {
 double Trainer::train_step(TrainerState& state) {
   load_batch(state);
   gradient_.resize(state.network.weights().size());
-  const RowLoss row_loss = {[](const void* context, std::span<const float> logits, std::span<float> d_logits) {
-                              return static_cast<const ContrastiveLoss*>(context)->row(logits, d_logits);
-                            },
-                            &data_.loss};
+  const RowLoss row_loss = {
+      [](const void* context, std::span<const float> logits, std::span<float> d_logits) {
+        return static_cast<const ContrastiveLoss*>(context)->row(logits, d_logits);
+      },
+      &data_.loss};
   const double rate = learning_rate(state);
   const double loss = step_->loss_and_gradient(state.network, {theta_, x_, candidates_}, row_loss, gradient_);
   ++state.step;
   ++state.step_in_epoch;
   state.epoch_loss_sum += loss;
   const double norm = l2_norm(gradient_);
-  const double clip = options_.clip_max_norm > 0 ? std::min(1.0, options_.clip_max_norm / (norm + kClipEps)) : 1.0;
+  const double clip =
+      options_.clip_max_norm > 0 ? std::min(1.0, options_.clip_max_norm / (norm + kClipEps)) : 1.0;
   const auto t = static_cast<double>(state.step);
   const double correction1 = 1.0 - std::pow(static_cast<double>(kAdamBeta1), t);
   const double correction2 = 1.0 - std::pow(static_cast<double>(kAdamBeta2), t);
   const FlushDenormals flush;
-  kernels_.adam(state.network.weights().data(), gradient_.data(), state.adam_m.data(), state.adam_v.data(), gradient_.size(), static_cast<float>(clip),
-                kAdamBeta1, kAdamBeta2, static_cast<float>(rate / correction1), static_cast<float>(1.0 / std::sqrt(correction2)), kAdamEps);
+  kernels_.adam(state.network.weights().data(), gradient_.data(), state.adam_m.data(), state.adam_v.data(),
+                gradient_.size(), static_cast<float>(clip), kAdamBeta1, kAdamBeta2,
+                static_cast<float>(rate / correction1), static_cast<float>(1.0 / std::sqrt(correction2)),
+                kAdamEps);
   return loss;
 }
 
@@ -96,8 +103,10 @@ const EpochRecord& Trainer::finish_epoch(TrainerState& state) {
   EpochRecord record = validation_.measure(*step_, state.network);
   record.training_loss = state.epoch_loss_sum / static_cast<double>(state.step_in_epoch);
   const bool first = state.best_epoch == 0;
-  const bool better = std::isfinite(record.validation_loss) &&
-                      (first || record.validation_loss < state.history[static_cast<std::size_t>(state.best_epoch) - 1].validation_loss);
+  const bool better =
+      std::isfinite(record.validation_loss) &&
+      (first || record.validation_loss <
+                    state.history[static_cast<std::size_t>(state.best_epoch) - 1].validation_loss);
   state.history.push_back(record);
   state.step_in_epoch = 0;
   state.epoch_loss_sum = 0.0;

@@ -16,19 +16,21 @@ struct TrainerState {
   PairNetwork network;
   PairNetwork best;
   std::vector<float> adam_m, adam_v;
-  std::int64_t step = 0;            // steps done since the start
+  std::int64_t step = 0;  // steps done since the start
   std::int64_t step_in_epoch = 0;
-  double epoch_loss_sum = 0.0;      // of the steps of the present epoch
-  int best_epoch = 0;               // 1-based; 0 = none yet
-  int num_reductions = 0;           // schedule "plateau": how often the learning rate was halved
-  int last_reduction = 0;           // and after which epoch
-  std::vector<EpochRecord> history; // one per finished epoch
+  double epoch_loss_sum = 0.0;       // of the steps of the present epoch
+  int best_epoch = 0;                // 1-based; 0 = none yet
+  int num_reductions = 0;            // schedule "plateau": how often the learning rate was halved
+  int last_reduction = 0;            // and after which epoch
+  std::vector<EpochRecord> history;  // one per finished epoch
 };
 
 /// Atomic. `fingerprint` names problem and settings: resuming under another one is refused.
-void save_checkpoint(const TrainerState& state, const std::string& fingerprint, const std::filesystem::path& path);
+void save_checkpoint(const TrainerState& state, const std::string& fingerprint,
+                     const std::filesystem::path& path);
 /// Errors: IoError: damaged, or made for other data or settings.
-TrainerState load_checkpoint(const PairNetworkShape& shape, const std::string& fingerprint, const std::filesystem::path& path);
+TrainerState load_checkpoint(const PairNetworkShape& shape, const std::string& fingerprint,
+                             const std::filesystem::path& path);
 
 /// Schedule "plateau": epochs without a better validation loss after which training goes back to its best state with half
 /// the learning rate, and how often that may happen before training has converged.

@@ -14,32 +14,43 @@ namespace {
 std::string column_list(const std::vector<std::size_t>& columns, const char* name) {
   constexpr std::size_t kShown = 8;
   std::string text;
-  for (std::size_t i = 0; i < std::min(columns.size(), kShown); ++i) text += (i ? ", " : "") + std::string(name) + "[" + std::to_string(columns[i]) + "]";
+  for (std::size_t i = 0; i < std::min(columns.size(), kShown); ++i)
+    text += (i ? ", " : "") + std::string(name) + "[" + std::to_string(columns[i]) + "]";
   if (columns.size() > kShown) text += " and " + std::to_string(columns.size() - kShown) + " more";
   return text;
 }
 
 void check_rows(const Prior& prior, const SimulationSet& simulations) {
   if (simulations.dim_theta() != prior.dim()) {
-    throw ShapeError("train: theta has " + std::to_string(simulations.dim_theta()) + " columns but the prior has " + std::to_string(prior.dim()) +
+    throw ShapeError("train: theta has " + std::to_string(simulations.dim_theta()) +
+                     " columns but the prior has " + std::to_string(prior.dim()) +
                      " parameters; list every column of theta under [parameters], in order");
   }
   if (simulations.x.rows() != simulations.theta.rows()) {
-    throw ShapeError("train: theta has " + std::to_string(simulations.theta.rows()) + " rows but x has " + std::to_string(simulations.x.rows()) +
+    throw ShapeError("train: theta has " + std::to_string(simulations.theta.rows()) + " rows but x has " +
+                     std::to_string(simulations.x.rows()) +
                      "; row i of x must be the simulation of row i of theta");
   }
-  const auto refuse = [](const char* name, std::size_t row, std::size_t column, double value, const char* remedy) {
-    throw DomainError("train: " + std::string(name) + "[" + std::to_string(row) + ", " + std::to_string(column) + "] = " + number_text(value) + "; " + remedy);
+  const auto refuse = [](const char* name, std::size_t row, std::size_t column, double value,
+                         const char* remedy) {
+    throw DomainError("train: " + std::string(name) + "[" + std::to_string(row) + ", " +
+                      std::to_string(column) + "] = " + number_text(value) + "; " + remedy);
   };
   for (std::size_t i = 0; i < simulations.num_rows(); ++i) {
     for (std::size_t j = 0; j < simulations.dim_theta(); ++j) {
-      if (!std::isfinite(simulations.theta(i, j))) refuse("theta", i, j, simulations.theta(i, j), "parameters must be finite");
+      if (!std::isfinite(simulations.theta(i, j)))
+        refuse("theta", i, j, simulations.theta(i, j), "parameters must be finite");
     }
     for (std::size_t j = 0; j < simulations.dim_x(); ++j) {
-      if (!std::isfinite(simulations.x(i, j))) refuse("x", i, j, simulations.x(i, j), "rows of failed simulations must be dealt with before training (--drop-failed drops them, which biases the posterior towards parameters that do not fail)");
+      if (!std::isfinite(simulations.x(i, j)))
+        refuse("x", i, j, simulations.x(i, j),
+               "rows of failed simulations must be dealt with before training (--drop-failed drops them, "
+               "which biases the posterior towards parameters that do not fail)");
     }
     if (!prior.contains(simulations.theta.row(i))) {
-      throw DomainError("train: theta row " + std::to_string(i) + " is outside the support of the prior; the simulations must be drawn from the prior that the problem names");
+      throw DomainError("train: theta row " + std::to_string(i) +
+                        " is outside the support of the prior; the simulations must be drawn from the prior "
+                        "that the problem names");
     }
   }
 }
@@ -54,26 +65,34 @@ std::vector<std::uint32_t> split_order(std::size_t rows, std::uint64_t seed) {
 
 /// floor((1 - f) N), where a product that is whole up to rounding counts as whole.
 std::size_t num_training_rows(std::size_t rows, double validation_fraction) {
-  return static_cast<std::size_t>(std::floor((1.0 - validation_fraction) * static_cast<double>(rows) * (1 + 1e-12)));
+  return static_cast<std::size_t>(
+      std::floor((1.0 - validation_fraction) * static_cast<double>(rows) * (1 + 1e-12)));
 }
 
 void split_rows(std::size_t rows, const TrainingOptions& options, std::uint64_t seed, TrainingData& data) {
   const std::vector<std::uint32_t> order = split_order(rows, seed);
   const std::size_t num_training = num_training_rows(rows, options.validation_fraction);
   const std::size_t wanted = data.loss.distinct_contrastive() + 1;
-  data.batch_size = std::min<std::size_t>(static_cast<std::size_t>(options.training_batch_size), num_training);
+  data.batch_size =
+      std::min<std::size_t>(static_cast<std::size_t>(options.training_batch_size), num_training);
   if (data.batch_size < wanted || num_training == rows) {
-    const std::size_t offset = data.loss.kind() == LossKind::nre_b ? 0 : 1;  // num_classes = distinct + 1 - offset
+    const std::size_t offset =
+        data.loss.kind() == LossKind::nre_b ? 0 : 1;  // num_classes = distinct + 1 - offset
     const std::size_t largest = data.batch_size > offset ? data.batch_size - offset : 0;
-    std::string text = "train: num_classes = " + std::to_string(data.loss.num_classes()) + " needs a batch of at least " + std::to_string(wanted) + " rows but ";
+    std::string text = "train: num_classes = " + std::to_string(data.loss.num_classes()) +
+                       " needs a batch of at least " + std::to_string(wanted) + " rows but ";
     if (num_training == rows || num_training == 0) {
-      throw ShapeError("train: " + std::to_string(rows) + " simulations cannot be split into training and validation rows with validation_fraction = " +
-                       number_text(options.validation_fraction) + "; simulate more");
+      throw ShapeError(
+          "train: " + std::to_string(rows) +
+          " simulations cannot be split into training and validation rows with validation_fraction = " +
+          number_text(options.validation_fraction) + "; simulate more");
     }
     if (data.batch_size < num_training) {
-      text += "training_batch_size = " + std::to_string(options.training_batch_size) + "; raise it or lower num_classes to at most " + std::to_string(largest);
+      text += "training_batch_size = " + std::to_string(options.training_batch_size) +
+              "; raise it or lower num_classes to at most " + std::to_string(largest);
     } else {
-      text += "only " + std::to_string(num_training) + " of the " + std::to_string(rows) + " simulations are training rows; simulate more";
+      text += "only " + std::to_string(num_training) + " of the " + std::to_string(rows) +
+              " simulations are training rows; simulate more";
       if (largest >= 1 + (1 - offset)) text += " or lower num_classes to at most " + std::to_string(largest);
     }
     throw ShapeError(text);
@@ -81,30 +100,37 @@ void split_rows(std::size_t rows, const TrainingOptions& options, std::uint64_t 
   data.training.assign(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(num_training));
   data.validation.assign(order.begin() + static_cast<std::ptrdiff_t>(num_training), order.end());
   if (data.validation.size() < wanted) {
-    data.warnings.push_back("only " + std::to_string(data.validation.size()) + " validation rows: fewer than num_classes = " +
-                            std::to_string(data.loss.num_classes()) + " asks for, so their contrastive parameters come from all simulations; "
-                            "the validation loss is uncertain, see its standard error");
+    data.warnings.push_back(
+        "only " + std::to_string(data.validation.size()) +
+        " validation rows: fewer than num_classes = " + std::to_string(data.loss.num_classes()) +
+        " asks for, so their contrastive parameters come from all simulations; "
+        "the validation loss is uncertain, see its standard error");
   }
 }
 
-void standardise(const Prior& prior, const SimulationSet& simulations, const TrainingOptions& options, TrainingData& data) {
+void standardise(const Prior& prior, const SimulationSet& simulations, const TrainingOptions& options,
+                 TrainingData& data) {
   Matrix<double> unbounded(simulations.num_rows(), prior.dim());
   prior.to_unbounded(simulations.theta, unbounded);
   StandardiserReport theta_report;
   data.theta_standardiser = fit_standardiser(unbounded, StandardiserMethod::independent, theta_report);
   if (!theta_report.constant_columns.empty()) {
     const std::size_t column = theta_report.constant_columns.front();
-    throw DomainError("train: theta column " + std::to_string(column) + " (" + prior.names()[column] + ") is constant; a parameter that never varies cannot be inferred: "
+    throw DomainError("train: theta column " + std::to_string(column) + " (" + prior.names()[column] +
+                      ") is constant; a parameter that never varies cannot be inferred: "
                       "remove it from [parameters] and theta, or simulate it from its prior");
   }
   StandardiserReport report;
   data.x_standardiser = fit_standardiser(simulations.x, standardiser_method(options.standardise_x), report);
   if (!report.constant_columns.empty()) {
-    data.warnings.push_back("constant in all simulations, so it carries no information: " + column_list(report.constant_columns, "x") + " (centred, scale 1)");
+    data.warnings.push_back("constant in all simulations, so it carries no information: " +
+                            column_list(report.constant_columns, "x") + " (centred, scale 1)");
   }
   if (!report.heavy_tailed_columns.empty() && options.standardise_x == "independent") {
-    data.warnings.push_back("heavy tails (sd over 10 times what the quartiles suggest): " + column_list(report.heavy_tailed_columns, "x") +
-                            "; a few huge values set the scale. Consider standardise_x = \"robust\" or a logarithm in the simulator");
+    data.warnings.push_back("heavy tails (sd over 10 times what the quartiles suggest): " +
+                            column_list(report.heavy_tailed_columns, "x") +
+                            "; a few huge values set the scale. Consider standardise_x = \"robust\" or a "
+                            "logarithm in the simulator");
   }
   data.theta = Matrix<float>(simulations.num_rows(), prior.dim());
   data.theta_standardiser.apply(unbounded, data.theta);
@@ -114,14 +140,18 @@ void standardise(const Prior& prior, const SimulationSet& simulations, const Tra
 
 }  // namespace
 
-std::vector<std::uint32_t> validation_rows(std::size_t num_rows, double validation_fraction, std::uint64_t seed) {
+std::vector<std::uint32_t> validation_rows(std::size_t num_rows, double validation_fraction,
+                                           std::uint64_t seed) {
   const std::vector<std::uint32_t> order = split_order(num_rows, seed);
-  return {order.begin() + static_cast<std::ptrdiff_t>(num_training_rows(num_rows, validation_fraction)), order.end()};
+  return {order.begin() + static_cast<std::ptrdiff_t>(num_training_rows(num_rows, validation_fraction)),
+          order.end()};
 }
 
-TrainingData prepare_training_data(const Prior& prior, const SimulationSet& simulations, const TrainingOptions& options, std::uint64_t seed) {
+TrainingData prepare_training_data(const Prior& prior, const SimulationSet& simulations,
+                                   const TrainingOptions& options, std::uint64_t seed) {
   check_rows(prior, simulations);
-  TrainingData data(ContrastiveLoss(loss_kind(options.loss), static_cast<std::size_t>(options.num_classes), options.gamma, options.contrast == "shared"));
+  TrainingData data(ContrastiveLoss(loss_kind(options.loss), static_cast<std::size_t>(options.num_classes),
+                                    options.gamma, options.contrast == "shared"));
   split_rows(simulations.num_rows(), options, seed, data);
   standardise(prior, simulations, options, data);
   data.x_low.assign(simulations.x.row(0).begin(), simulations.x.row(0).end());

@@ -15,8 +15,8 @@ struct TrainingData {
   explicit TrainingData(const ContrastiveLoss& loss_) : loss(loss_) {}
 
   ContrastiveLoss loss;
-  Matrix<float> theta, x;                  // all rows
-  std::vector<std::uint32_t> training;     // row numbers, in the random order of the split
+  Matrix<float> theta, x;               // all rows
+  std::vector<std::uint32_t> training;  // row numbers, in the random order of the split
   std::vector<std::uint32_t> validation;
   std::size_t batch_size = 0;
   Standardiser theta_standardiser, x_standardiser;
@@ -25,6 +25,7 @@ struct TrainingData {
 };
 
 /// Errors as train().
-TrainingData prepare_training_data(const Prior& prior, const SimulationSet& simulations, const TrainingOptions& options, std::uint64_t seed);
+TrainingData prepare_training_data(const Prior& prior, const SimulationSet& simulations,
+                                   const TrainingOptions& options, std::uint64_t seed);
 
 }  // namespace nrec

@@ -12,7 +12,8 @@ namespace {
 
 Matrix<float> rows_of(const Matrix<float>& all, const std::vector<std::uint32_t>& rows) {
   Matrix<float> picked(rows.size(), all.cols());
-  for (std::size_t i = 0; i < rows.size(); ++i) std::copy(all.row(rows[i]).begin(), all.row(rows[i]).end(), picked.row(i).begin());
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    std::copy(all.row(rows[i]).begin(), all.row(rows[i]).end(), picked.row(i).begin());
   return picked;
 }
 
@@ -30,10 +31,12 @@ struct Running {
 
 }  // namespace
 
-Validation::Validation(const TrainingData& data, std::uint64_t seed) : loss_(data.loss), x_(rows_of(data.x, data.validation)) {
+Validation::Validation(const TrainingData& data, std::uint64_t seed)
+    : loss_(data.loss), x_(rows_of(data.x, data.validation)) {
   std::vector<std::uint32_t> pool = data.validation;
   // Too few validation rows for a contrastive set: the thetas of the training rows join the pool.
-  if (pool.size() < loss_.distinct_contrastive() + 1) pool.insert(pool.end(), data.training.begin(), data.training.end());
+  if (pool.size() < loss_.distinct_contrastive() + 1)
+    pool.insert(pool.end(), data.training.begin(), data.training.end());
   theta_ = rows_of(data.theta, pool);
   candidates_ = Matrix<std::uint32_t>(data.validation.size(), loss_.num_columns());
   RandomStream random(seed, Stream::validation);

@@ -48,12 +48,18 @@ struct OptionEntry {
 class OptionTable {
  public:
   OptionEntry& add(std::string_view section, std::string_view name, bool* target, std::string_view help);
-  OptionEntry& add(std::string_view section, std::string_view name, int* target, Interval interval, std::string_view help);
-  OptionEntry& add(std::string_view section, std::string_view name, std::int64_t* target, Interval interval, std::string_view help);
-  OptionEntry& add(std::string_view section, std::string_view name, std::uint64_t* target, Interval interval, std::string_view help);
-  OptionEntry& add(std::string_view section, std::string_view name, double* target, Interval interval, std::string_view help);
-  OptionEntry& add(std::string_view section, std::string_view name, std::string* target, std::vector<std::string> choices, std::string_view help);
-  OptionEntry& add(std::string_view section, std::string_view name, std::vector<std::string>* target, std::string_view help);
+  OptionEntry& add(std::string_view section, std::string_view name, int* target, Interval interval,
+                   std::string_view help);
+  OptionEntry& add(std::string_view section, std::string_view name, std::int64_t* target, Interval interval,
+                   std::string_view help);
+  OptionEntry& add(std::string_view section, std::string_view name, std::uint64_t* target, Interval interval,
+                   std::string_view help);
+  OptionEntry& add(std::string_view section, std::string_view name, double* target, Interval interval,
+                   std::string_view help);
+  OptionEntry& add(std::string_view section, std::string_view name, std::string* target,
+                   std::vector<std::string> choices, std::string_view help);
+  OptionEntry& add(std::string_view section, std::string_view name, std::vector<std::string>* target,
+                   std::string_view help);
 
   /// Entry of `section` called `name` (or one of its aliases; dashes = underscores); nullptr if unknown.
   const OptionEntry* find(std::string_view section, std::string_view name) const;
@@ -61,15 +67,18 @@ class OptionTable {
 
   /// Checks and stores a value. `where` starts the message ("problem.toml: [training]" or "--gamma").
   /// Errors: ConfigError: unknown name (with the nearest known one), wrong type, out of range, not a choice.
-  void set(std::string_view section, std::string_view name, const OptionValue& value, std::string_view where) const;
+  void set(std::string_view section, std::string_view name, const OptionValue& value,
+           std::string_view where) const;
   /// The same from the text of a command-line flag.
-  void set_from_text(std::string_view section, std::string_view name, std::string_view text, std::string_view where) const;
+  void set_from_text(std::string_view section, std::string_view name, std::string_view text,
+                     std::string_view where) const;
 
   /// Names of a section (without aliases), for suggestions and help.
   std::vector<std::string> names(std::string_view section) const;
 
  private:
-  OptionEntry& push(std::string_view section, std::string_view name, OptionEntry::Kind kind, std::string_view help);
+  OptionEntry& push(std::string_view section, std::string_view name, OptionEntry::Kind kind,
+                    std::string_view help);
   std::vector<OptionEntry> entries_;
 };
 

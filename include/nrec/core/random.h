@@ -9,18 +9,18 @@ namespace nrec {
 /// Who draws: the second word of every random key, so that no two users of one seed share a number.
 /// Values are part of the file format of results: add at the end, never renumber.
 enum class Stream : std::uint32_t {
-  prior = 1,              // theta of simulation i
-  simulator = 2,          // noise of simulation i
-  split = 3,              // training/validation split
-  minibatch = 4,          // order of rows in an epoch
-  contrast = 5,           // contrastive sets of training
-  validation = 6,         // fixed contrastive sets of validation
+  prior = 1,       // theta of simulation i
+  simulator = 2,   // noise of simulation i
+  split = 3,       // training/validation split
+  minibatch = 4,   // order of rows in an epoch
+  contrast = 5,    // contrastive sets of training
+  validation = 6,  // fixed contrastive sets of validation
   initial_weights = 7,
-  sampler = 8,            // proposals of a sampler
-  acceptance = 9,         // accept/reject decisions
-  check = 10,             // draws made by diagnostics
-  observation = 11,       // observations made by a task
-  reference = 12,         // reference posterior draws
+  sampler = 8,       // proposals of a sampler
+  acceptance = 9,    // accept/reject decisions
+  check = 10,        // draws made by diagnostics
+  observation = 11,  // observations made by a task
+  reference = 12,    // reference posterior draws
   resampling = 13,
   chain = 14,
 };

@@ -10,8 +10,8 @@
 namespace nrec {
 
 /// One value of a Record.
-using RecordValue = std::variant<bool, std::int64_t, double, std::string, std::vector<double>, std::vector<std::int64_t>,
-                                 std::vector<std::string>>;
+using RecordValue = std::variant<bool, std::int64_t, double, std::string, std::vector<double>,
+                                 std::vector<std::int64_t>, std::vector<std::string>>;
 
 /// Flat, ordered list of name -> value: what a run says about itself, for JSON, tables and reports.
 /// Names are dotted words, "training.best_epoch". Setting a name again replaces its value in place.
@@ -26,7 +26,9 @@ class Record {
   void set(std::string_view name, const std::string& value) { set(name, RecordValue(value)); }
   void set(std::string_view name, std::string_view value) { set(name, RecordValue(std::string(value))); }
   void set(std::string_view name, int value) { set(name, RecordValue(static_cast<std::int64_t>(value))); }
-  void set(std::string_view name, std::size_t value) { set(name, RecordValue(static_cast<std::int64_t>(value))); }
+  void set(std::string_view name, std::size_t value) {
+    set(name, RecordValue(static_cast<std::int64_t>(value)));
+  }
   void set(std::string_view name, bool value) { set(name, RecordValue(value)); }
   void set(std::string_view name, double value) { set(name, RecordValue(value)); }
 

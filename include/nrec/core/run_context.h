@@ -14,9 +14,9 @@ namespace nrec {
 struct RunContext {
   ThreadPool& pool;
   std::uint64_t seed = 1;
-  std::string isa = "auto";           // instruction set of the kernels; see kernels/dispatch.h
+  std::string isa = "auto";  // instruction set of the kernels; see kernels/dispatch.h
   LogSink& log = silent_sink();
-  const StopRequest* stop = nullptr;  // may be null
+  const StopRequest* stop = nullptr;                            // may be null
   double time_limit = std::numeric_limits<double>::infinity();  // seconds from the start of the call
 
   bool stop_requested() const { return stop && stop->requested(); }

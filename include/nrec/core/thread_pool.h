@@ -28,7 +28,10 @@ class ThreadPool {
   template <class Body>
   void run(std::size_t num_tasks, Body&& body) {
     run_erased(
-        num_tasks, [](void* context, std::size_t task, int worker) { (*static_cast<std::remove_reference_t<Body>*>(context))(task, worker); },
+        num_tasks,
+        [](void* context, std::size_t task, int worker) {
+          (*static_cast<std::remove_reference_t<Body>*>(context))(task, worker);
+        },
         const_cast<void*>(static_cast<const void*>(&body)));
   }
 

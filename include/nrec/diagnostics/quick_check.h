@@ -19,7 +19,7 @@ std::string_view verdict_name(Verdict verdict);
 
 /// One check: what it looked at and what it says.
 struct CheckItem {
-  std::string name;      // "coverage", "normalisation", "observation range", "draws"
+  std::string name;  // "coverage", "normalisation", "observation range", "draws"
   Verdict verdict = Verdict::trusted;
   std::string sentence;  // with the numbers and, if it is not trusted, what to do
 };
@@ -29,7 +29,7 @@ struct CheckReport {
   Verdict verdict = Verdict::cannot_tell;  // the worst of the items
   std::string sentence;                    // which check decided, and the next step
   std::vector<CheckItem> items;
-  Record record;                           // all numbers, names without prefix
+  Record record;  // all numbers, names without prefix
 };
 
 /// The checks that every run carries, in seconds:
@@ -42,7 +42,8 @@ struct CheckReport {
 /// Shapes   x_o [M]; held_out_theta [n, D], held_out_x [n, M] may be empty: the coverage check then says "cannot tell".
 /// Errors   ShapeError. Cost at most about max_rows * num_prior_draws evaluations of the network.
 /// Source   [Miller2022, sec. 3.4], [Hermans2022]
-CheckReport quick_check(const RatioEstimator& estimator, std::span<const double> x_o, const PosteriorDraws& draws,
-                        MatrixView<const double> held_out_theta, MatrixView<const double> held_out_x, const RunContext& run);
+CheckReport quick_check(const RatioEstimator& estimator, std::span<const double> x_o,
+                        const PosteriorDraws& draws, MatrixView<const double> held_out_theta,
+                        MatrixView<const double> held_out_x, const RunContext& run);
 
 }  // namespace nrec

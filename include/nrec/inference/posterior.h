@@ -23,7 +23,8 @@ class Posterior {
   using LogRatio = std::function<void(MatrixView<const double> theta, std::span<double> log_ratio)>;
 
   /// Shapes   x_o [dim_x].  Errors as RatioEstimator::encode_x. The estimator is copied as far as needed.
-  static Posterior from_estimator(const RatioEstimator& estimator, std::span<const double> x_o, const RunContext& run);
+  static Posterior from_estimator(const RatioEstimator& estimator, std::span<const double> x_o,
+                                  const RunContext& run);
   /// `log_ratio` gets thetas [n, D] inside the support and fills n values; nan counts as minus infinity.
   static Posterior from_log_ratio(Prior prior, LogRatio log_ratio);
 

@@ -12,24 +12,24 @@ namespace nrec {
 
 /// Why a sampler ended.
 enum class SamplingStatus {
-  complete,      // as many draws as asked for
-  budget_spent,  // evaluations or seconds ran out; the draws so far are right, only fewer
-  stopped,       // a stop was requested
+  complete,         // as many draws as asked for
+  budget_spent,     // evaluations or seconds ran out; the draws so far are right, only fewer
+  stopped,          // a stop was requested
   chains_disagree,  // R-hat above 1.05: the chains have not found the same distribution
-  no_support,    // the ratio is zero (or not finite) at every theta that was tried
+  no_support,       // the ratio is zero (or not finite) at every theta that was tried
 };
 std::string_view sampling_status_name(SamplingStatus status);
 
 /// Draws from a posterior with what the sampler says about them.
 struct PosteriorDraws {
-  Matrix<double> theta;             // [S, D]: chain after chain
-  std::size_t num_chains = 1;       // S = num_chains x draws per chain
-  std::vector<double> log_ratio;    // [S]
-  std::vector<std::string> names;   // [D]
+  Matrix<double> theta;            // [S, D]: chain after chain
+  std::size_t num_chains = 1;      // S = num_chains x draws per chain
+  std::vector<double> log_ratio;   // [S]
+  std::vector<std::string> names;  // [D]
   std::string method;
   SamplingStatus status = SamplingStatus::complete;
-  std::string message;              // one sentence: what happened, with a forecast where draws are missing
-  Record statistics;                // evaluations, acceptance_rate, seconds_per_draw, ...
+  std::string message;  // one sentence: what happened, with a forecast where draws are missing
+  Record statistics;    // evaluations, acceptance_rate, seconds_per_draw, ...
 
   std::size_t size() const { return theta.rows(); }
 };

@@ -34,7 +34,8 @@ PosteriorDraws sample(const Posterior& posterior, const SamplingOptions& options
 /// Candidate i and its U are pure functions of (seed, i). Never hangs: it ends when the draws are complete, the evaluations
 /// or seconds are spent, or a stop is requested, and returns what it has with a forecast.
 /// Source   [Miller2022, app.]; docs/methods/sampling.md
-PosteriorDraws sample_by_rejection(const Posterior& posterior, const SamplingOptions& options, const RunContext& run);
+PosteriorDraws sample_by_rejection(const Posterior& posterior, const SamplingOptions& options,
+                                   const RunContext& run);
 
 /// Coordinate-wise slice sampling in unbounded space, up to 100 chains advanced together.
 ///
@@ -43,6 +44,7 @@ PosteriorDraws sample_by_rejection(const Posterior& posterior, const SamplingOpt
 /// Rank-normalised split R-hat, bulk and tail ESS are in the statistics; R-hat above 1.05 is the status chains_disagree.
 /// Errors   UnsupportedError: a prior given by samples
 /// Source   [Neal2003], [Vehtari2021]; docs/methods/sampling.md
-PosteriorDraws sample_by_slice(const Posterior& posterior, const SamplingOptions& options, const RunContext& run);
+PosteriorDraws sample_by_slice(const Posterior& posterior, const SamplingOptions& options,
+                               const RunContext& run);
 
 }  // namespace nrec

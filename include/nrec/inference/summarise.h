@@ -10,9 +10,10 @@ namespace nrec {
 /// One parameter's marginal.
 struct MarginalSummary {
   std::string name;
-  double mean = 0.0, sd = 0.0;                         // sd with n - 1
-  double quantile05 = 0.0, quantile50 = 0.0, quantile95 = 0.0;  // linear interpolation between order statistics
-  double ess = 0.0;                                    // effective sample size; S for independent draws
+  double mean = 0.0, sd = 0.0;  // sd with n - 1
+  double quantile05 = 0.0, quantile50 = 0.0,
+         quantile95 = 0.0;  // linear interpolation between order statistics
+  double ess = 0.0;         // effective sample size; S for independent draws
 };
 
 /// Shapes   one entry per column of draws.theta; empty when there are no draws; sd is nan for one draw

@@ -25,48 +25,56 @@ struct PairKernels {
   void (*pack_transposed)(const float* w, std::size_t k, std::size_t n, float* packed);
 
   /// C[m, n] = A[m, k] W + bias, or C += A W + bias with `accumulate`. bias may be null. lda >= k, ldc >= n.
-  void (*gemm)(const float* a, std::size_t lda, std::size_t m, std::size_t k, const float* packed, std::size_t n,
-               const float* bias, bool accumulate, float* c, std::size_t ldc);
+  void (*gemm)(const float* a, std::size_t lda, std::size_t m, std::size_t k, const float* packed,
+               std::size_t n, const float* bias, bool accumulate, float* c, std::size_t ldc);
   /// dW[k, n] += A[m, k]^T D[m, n].
-  void (*gemm_weights)(const float* a, std::size_t lda, const float* d, std::size_t ldd, std::size_t m, std::size_t k,
-                       std::size_t n, float* dw);
+  void (*gemm_weights)(const float* a, std::size_t lda, const float* d, std::size_t ldd, std::size_t m,
+                       std::size_t k, std::size_t n, float* dw);
 
   /// out[r, :] = u[index[r], :] + v[:].
-  void (*add_rows)(const float* u, const std::uint32_t* index, const float* v, std::size_t rows, std::size_t width, float* out);
+  void (*add_rows)(const float* u, const std::uint32_t* index, const float* v, std::size_t rows,
+                   std::size_t width, float* out);
   /// a = max(0, scale z + shift), per column.
-  void (*affine_relu)(const float* z, std::size_t rows, std::size_t width, const float* scale, const float* shift, float* a);
+  void (*affine_relu)(const float* z, std::size_t rows, std::size_t width, const float* scale,
+                      const float* shift, float* a);
   /// d *= [scale z + shift > 0]; if dz is not null, dz += scale d.
-  void (*affine_relu_backward)(const float* z, std::size_t rows, std::size_t width, const float* scale, const float* shift,
-                               float* d, float* dz);
+  void (*affine_relu_backward)(const float* z, std::size_t rows, std::size_t width, const float* scale,
+                               const float* shift, float* d, float* dz);
 
   /// sum[c] += sum_r (z - pivot), sum2[c] += sum_r (z - pivot)^2.
-  void (*column_moments)(const float* z, std::size_t rows, std::size_t width, const float* pivot, double* sum, double* sum2);
+  void (*column_moments)(const float* z, std::size_t rows, std::size_t width, const float* pivot, double* sum,
+                         double* sum2);
   /// Backward of relu and the sums that batch norm needs: d *= [scale z + shift > 0]; s1 += d; s2 += d (z - mean).
-  void (*batch_norm_sums)(const float* z, std::size_t rows, std::size_t width, const float* scale, const float* shift,
-                          const float* mean, float* d, double* s1, double* s2);
+  void (*batch_norm_sums)(const float* z, std::size_t rows, std::size_t width, const float* scale,
+                          const float* shift, const float* mean, float* d, double* s1, double* s2);
   /// dz (+)= c0 d + c1 + c2 (z - mean), per column.
-  void (*batch_norm_backward)(const float* z, const float* d, std::size_t rows, std::size_t width, const float* c0,
-                              const float* c1, const float* c2, const float* mean, bool accumulate, float* dz);
+  void (*batch_norm_backward)(const float* z, const float* d, std::size_t rows, std::size_t width,
+                              const float* c0, const float* c1, const float* c2, const float* mean,
+                              bool accumulate, float* dz);
 
   /// a = max(0, gain (z - row mean) / row sd + shift) over the first `features` columns; padding columns become 0.
   /// Keeps row mean and 1/sd for the way back.
-  void (*layer_norm_relu)(const float* z, std::size_t rows, std::size_t width, std::size_t features, float eps,
-                          const float* gain, const float* shift, float* mean, float* rstd, float* a);
+  void (*layer_norm_relu)(const float* z, std::size_t rows, std::size_t width, std::size_t features,
+                          float eps, const float* gain, const float* shift, float* mean, float* rstd,
+                          float* a);
   /// Backward of the above: dz += ...; dgain, dshift += sums over rows. d is overwritten.
   void (*layer_norm_relu_backward)(const float* z, std::size_t rows, std::size_t width, std::size_t features,
-                                   const float* gain, const float* shift, const float* mean, const float* rstd, float* d,
-                                   bool accumulate, float* dz, float* dgain, float* dshift);
+                                   const float* gain, const float* shift, const float* mean,
+                                   const float* rstd, float* d, bool accumulate, float* dz, float* dgain,
+                                   float* dshift);
 
   /// out[r] = z[r, :] . w + bias.
-  void (*row_dots)(const float* z, std::size_t rows, std::size_t width, const float* w, float bias, float* out);
+  void (*row_dots)(const float* z, std::size_t rows, std::size_t width, const float* w, float bias,
+                   float* out);
   /// dz[r, :] = d[r] w; dw += sum_r d[r] z[r, :].
-  void (*row_dots_backward)(const float* z, const float* d, std::size_t rows, std::size_t width, const float* w, float* dz, float* dw);
+  void (*row_dots_backward)(const float* z, const float* d, std::size_t rows, std::size_t width,
+                            const float* w, float* dz, float* dw);
   /// out[c] += sum_r d[r, c].
   void (*column_sums)(const float* d, std::size_t rows, std::size_t width, float* out);
 
   /// Adam with gradient scale: g = grad_scale grad; m, v moments; w -= rate m / (sqrt(v) + eps), element by element.
-  void (*adam)(float* w, const float* grad, float* m, float* v, std::size_t n, float grad_scale, float beta1, float beta2,
-               float rate, float correction2, float eps);
+  void (*adam)(float* w, const float* grad, float* m, float* v, std::size_t n, float grad_scale, float beta1,
+               float beta2, float rate, float correction2, float eps);
 };
 
 /// Table of an implementation by its resolved name (resolve_isa). Errors: UnsupportedError: not available here.

@@ -21,8 +21,8 @@ namespace nrec {
 /// Units    gamma > 0 and finite; the result is in nats
 /// Errors   ShapeError: shapes differ or are empty; DomainError: gamma
 /// Source   [Miller2022, eq. 7-9], with the class weights of the corrected code
-double nre_c_loss(MatrixView<const double> marginal, MatrixView<const double> joint, double gamma, MatrixView<double> d_marginal,
-                  MatrixView<double> d_joint);
+double nre_c_loss(MatrixView<const double> marginal, MatrixView<const double> joint, double gamma,
+                  MatrixView<double> d_marginal, MatrixView<double> d_joint);
 
 /// NRE-B: multi-class cross entropy, own theta first. L = -(1/B) sum_b [ j_b1 - logsumexp_i j_bi ].
 /// Shapes   joint [B, n] in, n >= 2; d_joint [B, n] out or empty.  Source [Durkan2020]
@@ -30,8 +30,8 @@ double nre_b_loss(MatrixView<const double> joint, MatrixView<double> d_joint);
 
 /// NRE-A: binary cross entropy. L = (1/2B) sum_b [ softplus(m_b) + softplus(-j_b) ].
 /// Shapes   marginal, joint [B] in; gradients [B] out or empty.  Source [Hermans2020]
-double nre_a_loss(std::span<const double> marginal, std::span<const double> joint, std::span<double> d_marginal,
-                  std::span<double> d_joint);
+double nre_a_loss(std::span<const double> marginal, std::span<const double> joint,
+                  std::span<double> d_marginal, std::span<double> d_joint);
 
 /// What the classifier of NRE-C says: q(0), q(1), ..., q(K) for candidates with logits h.
 /// Shapes   logits [K] in; result [K + 1], sums to 1

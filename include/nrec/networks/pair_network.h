@@ -74,7 +74,9 @@ class PairNetwork {
   std::size_t out_bias() const { return out_weight() + width_; }
   std::size_t x_in() const;
   /// Running mean and variance of norm `which` (0 or 1) of block i, offsets into statistics().
-  std::size_t running_mean(std::size_t i, int which) const { return (2 * i + static_cast<std::size_t>(which)) * 2 * width_; }
+  std::size_t running_mean(std::size_t i, int which) const {
+    return (2 * i + static_cast<std::size_t>(which)) * 2 * width_;
+  }
   std::size_t running_variance(std::size_t i, int which) const { return running_mean(i, which) + width_; }
 
   /// All arrays by name, without padding. `values` may be any buffer laid out like weights(), e.g. an Adam moment.

@@ -14,9 +14,10 @@ namespace nrec {
 
 /// Rows of a mini-batch and the pairing of theta rows with x rows.
 struct PairBatch {
-  MatrixView<const float> theta;               // [T, dim_theta], standardised
-  MatrixView<const float> x;                   // [B, dim_x], standardised
-  MatrixView<const std::uint32_t> candidates;  // [B, C]: rows of theta that x row b is paired with; column 0 its own
+  MatrixView<const float> theta;  // [T, dim_theta], standardised
+  MatrixView<const float> x;      // [B, dim_x], standardised
+  MatrixView<const std::uint32_t>
+      candidates;  // [B, C]: rows of theta that x row b is paired with; column 0 its own
 };
 
 /// Loss of the C logits of one x row and its gradient; called from worker threads, must be thread-safe.
@@ -37,7 +38,8 @@ class PairNetworkStep {
   ///
   /// Shapes   gradient [network.weights().size()] out
   /// Errors   ShapeError: a dimension does not fit the network or candidates point outside theta
-  virtual double loss_and_gradient(PairNetwork& network, const PairBatch& batch, const RowLoss& loss, std::span<float> gradient) = 0;
+  virtual double loss_and_gradient(PairNetwork& network, const PairBatch& batch, const RowLoss& loss,
+                                   std::span<float> gradient) = 0;
 
   /// Logits in evaluation mode (batch norm uses its running statistics).
   /// Shapes   logits [B, C] out

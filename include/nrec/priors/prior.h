@@ -109,9 +109,10 @@ class Prior {
 /// One family of distributions with the keywords of its PriorTerm, for help texts and checks.
 struct PriorFamilyInfo {
   std::string family;
-  std::string formula;                // density in ASCII
-  std::string support;                // "[low, high]"; a round bracket marks a bound with density zero
-  std::vector<std::string> keywords;  // e.g. {"location", "scale"}; alternatives "covariance|precision": give one
+  std::string formula;  // density in ASCII
+  std::string support;  // "[low, high]"; a round bracket marks a bound with density zero
+  std::vector<std::string>
+      keywords;  // e.g. {"location", "scale"}; alternatives "covariance|precision": give one
   std::vector<std::string> meanings;  // of each keyword: what it is and its range
   std::vector<std::string> defaults;  // of each keyword; "" = must be given
   bool joint = false;                 // takes any number of names; the others take one

@@ -14,12 +14,12 @@ enum class RowStatus : std::uint8_t { ok = 0, non_finite = 1, failed = 2 };
 
 /// Pairs (theta, x) with what is known about them; what training reads.
 struct SimulationSet {
-  Matrix<double> theta;            // [N, D]
-  Matrix<double> x;                // [N, M]
-  std::vector<RowStatus> status;   // [N]; empty = all ok
+  Matrix<double> theta;                      // [N, D]
+  Matrix<double> x;                          // [N, M]
+  std::vector<RowStatus> status;             // [N]; empty = all ok
   std::vector<std::string> parameter_names;  // [D]; may be empty when a file does not name them
-  std::string source;              // for humans and the record: a path or "task two_moons, seed 1"
-  std::size_t num_dropped = 0;     // failed rows removed on the user's word
+  std::string source;                        // for humans and the record: a path or "task two_moons, seed 1"
+  std::size_t num_dropped = 0;               // failed rows removed on the user's word
 
   std::size_t num_rows() const { return theta.rows(); }
   std::size_t dim_theta() const { return theta.cols(); }

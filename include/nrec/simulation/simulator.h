@@ -32,7 +32,8 @@ class Simulator {
 /// A simulator made from a callable: the way into the library for users' own C++ functions.
 class FunctionSimulator final : public Simulator {
  public:
-  using Function = std::function<void(std::span<const double> theta, RandomStream& random, std::span<double> x)>;
+  using Function =
+      std::function<void(std::span<const double> theta, RandomStream& random, std::span<double> x)>;
   /// Errors: ShapeError: dim_theta or dim_x is 0; ConfigError: empty function.
   FunctionSimulator(std::string name, std::size_t dim_theta, std::size_t dim_x, Function function);
   std::string name() const override { return name_; }
@@ -51,12 +52,13 @@ class FunctionSimulator final : public Simulator {
 /// (seed, Stream::simulator, i). Failures become statuses.
 ///
 /// Shapes   theta [n, D] in; x [n, M] out; status [n] out
-void simulate_rows(const Simulator& simulator, std::uint64_t seed, std::uint64_t first_row, MatrixView<const double> theta,
-                   MatrixView<double> x, std::span<RowStatus> status, ThreadPool& pool);
+void simulate_rows(const Simulator& simulator, std::uint64_t seed, std::uint64_t first_row,
+                   MatrixView<const double> theta, MatrixView<double> x, std::span<RowStatus> status,
+                   ThreadPool& pool);
 
 /// Draws `num_simulations` thetas from the prior and simulates each. Row i is a pure function of (seed, i).
 /// Errors   ShapeError: prior.dim() != simulator.dim_theta(); DomainError: num_simulations = 0
-SimulationSet simulate_from_prior(const Prior& prior, const Simulator& simulator, std::size_t num_simulations, std::uint64_t seed,
-                                  ThreadPool& pool, LogSink& log = silent_sink());
+SimulationSet simulate_from_prior(const Prior& prior, const Simulator& simulator, std::size_t num_simulations,
+                                  std::uint64_t seed, ThreadPool& pool, LogSink& log = silent_sink());
 
 }  // namespace nrec

@@ -14,11 +14,11 @@ inline constexpr int kNumBenchmarkObservations = 10;
 
 /// One of the benchmark's observations with its answer.
 struct BenchmarkObservation {
-  int number = 0;                        // from the folder's name
-  std::uint64_t seed = 0;                // what the observation was made with, for the record
-  std::vector<double> x_o;               // [M]
-  std::vector<double> true_parameters;   // [D]: the theta that made x_o
-  Matrix<double> reference_posterior;    // [10000, D]
+  int number = 0;                       // from the folder's name
+  std::uint64_t seed = 0;               // what the observation was made with, for the record
+  std::vector<double> x_o;              // [M]
+  std::vector<double> true_parameters;  // [D]: the theta that made x_o
+  Matrix<double> reference_posterior;   // [10000, D]
 };
 
 /// Reads observation `number` of a task from the benchmark's folder layout,
@@ -32,6 +32,7 @@ struct BenchmarkObservation {
 ///          fewer rows or columns than the task has, a value that is not finite
 /// Numerics the files hold float32 in shortest decimals; values are the float64 nearest to these decimals
 /// Cost     dominated by inflating and parsing 10 000 rows, some 10 ms
-BenchmarkObservation read_benchmark_observation(const std::filesystem::path& dir, std::string_view task_name, int number);
+BenchmarkObservation read_benchmark_observation(const std::filesystem::path& dir, std::string_view task_name,
+                                                int number);
 
 }  // namespace nrec

@@ -39,7 +39,8 @@ class Task {
   ///          (a count that is not whole, a population that is not positive)
   /// Numerics -infinity where theta makes x_o impossible, where theta is nan, and where the noise-free curve cannot be
   ///          solved; the prior's support is not looked at
-  void log_likelihood(MatrixView<const double> theta, std::span<const double> x_o, std::span<double> log_likelihood) const;
+  void log_likelihood(MatrixView<const double> theta, std::span<const double> x_o,
+                      std::span<double> log_likelihood) const;
 
   /// Whether reference_posterior draws exactly and independently.
   virtual bool has_reference_posterior() const { return false; }
@@ -50,7 +51,8 @@ class Task {
   /// Shapes   x_o [M] in; returns [num_samples, D]
   /// Errors   UnsupportedError: this task has no exact sampler; ShapeError, DomainError as log_likelihood;
   ///          DomainError: x_o is so far from what the prior allows that its posterior cannot be drawn
-  Matrix<double> reference_posterior(std::span<const double> x_o, std::size_t num_samples, std::uint64_t seed) const;
+  Matrix<double> reference_posterior(std::span<const double> x_o, std::size_t num_samples,
+                                     std::uint64_t seed) const;
 
  protected:
   /// Errors: ShapeError: prior.dim() != simulator->dim_theta().
@@ -62,7 +64,8 @@ class Task {
   virtual void evaluate_log_likelihood(MatrixView<const double> theta, std::span<const double> x_o,
                                        std::span<double> log_likelihood) const = 0;
   /// One posterior draw; only called when has_reference_posterior().
-  virtual void draw_reference(std::span<const double> x_o, RandomStream& random, std::span<double> theta) const;
+  virtual void draw_reference(std::span<const double> x_o, RandomStream& random,
+                              std::span<double> theta) const;
   void require_observation(std::span<const double> x_o) const;
 
   std::string name_;

@@ -21,8 +21,8 @@ namespace nrec {
 /// Shapes   candidates [B, loss.num_columns()] out
 /// Errors   ShapeError: pool_size - 1 < loss.distinct_contrastive()
 /// Source   [Miller2022, sec. 3]; decisions 0003
-void fill_candidates(const ContrastiveLoss& loss, std::size_t own_first, std::size_t pool_size, RandomStream& random,
-                     Matrix<std::uint32_t>& candidates);
+void fill_candidates(const ContrastiveLoss& loss, std::size_t own_first, std::size_t pool_size,
+                     RandomStream& random, Matrix<std::uint32_t>& candidates);
 
 /// `count` distinct numbers of 1 .. bound, in random order (partial Fisher-Yates).
 std::vector<std::uint32_t> distinct_numbers(std::size_t count, std::size_t bound, RandomStream& random);

@@ -22,8 +22,8 @@ struct EpochRecord {
   double mean_ratio = 0.0;          // mean of exp h under the prior: 1 for an exact ratio
   double mean_log_z = 0.0;          // mean and sd over rows of log Z(x) = log mean_k exp h(theta_k, x)
   double sd_log_z = 0.0;
-  double i0 = 0.0;                  // mean of h - log Z
-  double i1 = 0.0;                  // mean of h - Z + 1
+  double i0 = 0.0;  // mean of h - log Z
+  double i1 = 0.0;  // mean of h - Z + 1
 };
 
 /// A trained log ratio with everything that its use needs. What training hands to inference, diagnostics and files.
@@ -35,7 +35,7 @@ struct RatioEstimator {
   std::vector<double> x_low, x_high;  // range of every column of x in the simulations
   Record settings;                    // loss, num_classes, gamma, ... and provenance; no wall times
   std::vector<EpochRecord> history;
-  int best_epoch = 0;                 // 1-based
+  int best_epoch = 0;  // 1-based
 
   /// theta -> standardised unbounded float32 rows. Shapes theta [n, D] in; out [n, D] out.
   void encode_theta(MatrixView<const double> theta, MatrixView<float> out) const;

@@ -29,8 +29,8 @@ struct StandardiserReport {
 /// How columns are shifted and scaled before they meet a network.
 enum class StandardiserMethod {
   independent,  // mean and sd (n - 1) per column
-  robust,       // median and interquartile range / 1.349; columns whose quartiles agree fall back to mean and sd
-  none,         // shift 0, scale 1
+  robust,  // median and interquartile range / 1.349; columns whose quartiles agree fall back to mean and sd
+  none,    // shift 0, scale 1
 };
 /// "independent", "robust", "none". Errors: ConfigError.
 StandardiserMethod standardiser_method(std::string_view name);
@@ -39,6 +39,7 @@ StandardiserMethod standardiser_method(std::string_view name);
 /// A column whose values are equal, or differ only by rounding (sd below 8 ulp of its size), is constant.
 ///
 /// Shapes   values [n, dim] in, n >= 1, finite
-Standardiser fit_standardiser(MatrixView<const double> values, StandardiserMethod method, StandardiserReport& report);
+Standardiser fit_standardiser(MatrixView<const double> values, StandardiserMethod method,
+                              StandardiserReport& report);
 
 }  // namespace nrec

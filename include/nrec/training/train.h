@@ -41,19 +41,19 @@ void describe(OptionTable& table, TrainingOptions& options);
 
 /// Why training ended.
 enum class TrainingStatus {
-  converged,        // the validation loss stopped improving
-  epochs_done,      // max_num_epochs reached
-  budget_spent,     // time limit
-  stopped,          // a stop was requested; the checkpoint continues it
-  diverged,         // the loss became non-finite; the best earlier state is kept
+  converged,     // the validation loss stopped improving
+  epochs_done,   // max_num_epochs reached
+  budget_spent,  // time limit
+  stopped,       // a stop was requested; the checkpoint continues it
+  diverged,      // the loss became non-finite; the best earlier state is kept
 };
 std::string_view training_status_name(TrainingStatus status);
 
 /// What training did and whether its result may be used.
 struct TrainingSummary {
   TrainingStatus status = TrainingStatus::epochs_done;
-  bool usable = false;       // there is an estimator with a finite validation loss
-  std::string message;       // one sentence: why it ended and what to do
+  bool usable = false;  // there is an estimator with a finite validation loss
+  std::string message;  // one sentence: why it ended and what to do
   int num_epochs = 0;
   int best_epoch = 0;
   double best_validation_loss = 0.0;
@@ -89,9 +89,11 @@ struct CheckpointOptions {
 /// Cost     per step about 12 R H^2 B (K + 1) floating-point operations
 /// Source   [Miller2022, sec. 2-4, app. B]
 TrainingResult train(const Prior& prior, const SimulationSet& simulations, const NetworkOptions& network,
-                     const TrainingOptions& options, const RunContext& run, const CheckpointOptions& checkpoint = {});
+                     const TrainingOptions& options, const RunContext& run,
+                     const CheckpointOptions& checkpoint = {});
 
 /// Row numbers that training keeps for validation: a pure function of (seed, number of rows, validation_fraction).
-std::vector<std::uint32_t> validation_rows(std::size_t num_rows, double validation_fraction, std::uint64_t seed);
+std::vector<std::uint32_t> validation_rows(std::size_t num_rows, double validation_fraction,
+                                           std::uint64_t seed);
 
 }  // namespace nrec

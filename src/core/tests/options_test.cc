@@ -57,13 +57,18 @@ TEST(OptionTable, MessagesNameTheRuleAndTheNearestWord) {
   const OptionTable table = table_of(options);
   EXPECT_EQ(message_of([&] { table.set("training", "gama", 1.0, "p.toml: [training]"); }),
             "p.toml: [training]: unknown key \"gama\"; did you mean \"gamma\"?");
-  EXPECT_EQ(message_of([&] { table.set_from_text("training", "gamma", "nan", "--gamma"); }), "--gamma: gamma = nan must be a number > 0");
-  EXPECT_EQ(message_of([&] { table.set("training", "gamma", 0.0, "f"); }), "f: gamma = 0 must be a number > 0");
-  EXPECT_EQ(message_of([&] { table.set("training", "gamma", -1.0, "f"); }), "f: gamma = -1 must be a number > 0");
-  EXPECT_EQ(message_of([&] { table.set("training", "K", 1.5, "f"); }), "f: num_classes = 1.5 must be an integer in [1, 2147483647]");
+  EXPECT_EQ(message_of([&] { table.set_from_text("training", "gamma", "nan", "--gamma"); }),
+            "--gamma: gamma = nan must be a number > 0");
+  EXPECT_EQ(message_of([&] { table.set("training", "gamma", 0.0, "f"); }),
+            "f: gamma = 0 must be a number > 0");
+  EXPECT_EQ(message_of([&] { table.set("training", "gamma", -1.0, "f"); }),
+            "f: gamma = -1 must be a number > 0");
+  EXPECT_EQ(message_of([&] { table.set("training", "K", 1.5, "f"); }),
+            "f: num_classes = 1.5 must be an integer in [1, 2147483647]");
   EXPECT_EQ(message_of([&] { table.set("network", "norm", std::string("bach"), "f"); }),
             "f: norm = \"bach\" must be one of batch | layer | none; did you mean \"batch\"?");
-  EXPECT_EQ(message_of([&] { table.set("training", "early", std::int64_t{1}, "f"); }), "f: early = 1 must be true or false");
+  EXPECT_EQ(message_of([&] { table.set("training", "early", std::int64_t{1}, "f"); }),
+            "f: early = 1 must be true or false");
 }
 
 TEST(OptionTable, KnowsDefaults) {

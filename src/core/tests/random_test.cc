@@ -28,7 +28,8 @@ TEST(RandomStream, DiffersBySeedStreamAndRow) {
   std::set<std::uint64_t> firsts;
   for (const std::uint64_t seed : {1ull, 2ull, 1ull << 40}) {
     for (const Stream stream : {Stream::prior, Stream::simulator}) {
-      for (const std::uint64_t row : {0ull, 1ull, 1ull << 33}) firsts.insert(RandomStream(seed, stream, row).bits64());
+      for (const std::uint64_t row : {0ull, 1ull, 1ull << 33})
+        firsts.insert(RandomStream(seed, stream, row).bits64());
     }
   }
   EXPECT_EQ(firsts.size(), 18u);

@@ -17,7 +17,10 @@ class QuickCheck : public ::testing::Test {
   static void SetUpTestSuite() {
     pool_ = new ThreadPool(2);
     prior_ = new Prior(Prior::from_terms({{{"t"}, "uniform", {{"low", {-2.0}}, {"high", {2.0}}}, "auto"}}));
-    const FunctionSimulator simulator("line", 1, 1, [](std::span<const double> theta, RandomStream& random, std::span<double> x) { x[0] = theta[0] + 0.3 * random.normal(); });
+    const FunctionSimulator simulator(
+        "line", 1, 1, [](std::span<const double> theta, RandomStream& random, std::span<double> x) {
+          x[0] = theta[0] + 0.3 * random.normal();
+        });
     held_out_ = new SimulationSet(simulate_from_prior(*prior_, simulator, 200, 99, *pool_));
     TrainingOptions options;
     options.num_classes = 19;
@@ -28,7 +31,8 @@ class QuickCheck : public ::testing::Test {
     options.stop_after_epochs = 0;
     const NetworkOptions network{.hidden_features = 16, .num_blocks = 1, .norm = "layer"};
     const SimulationSet simulations = simulate_from_prior(*prior_, simulator, 8000, 1, *pool_);
-    estimator_ = new RatioEstimator(*train(*prior_, simulations, network, options, RunContext{.pool = *pool_}).estimator);
+    estimator_ = new RatioEstimator(
+        *train(*prior_, simulations, network, options, RunContext{.pool = *pool_}).estimator);
   }
   static void TearDownTestSuite() {
     delete estimator_;
@@ -42,7 +46,8 @@ class QuickCheck : public ::testing::Test {
     draws.theta = Matrix<double>(10, 1);
     draws.message = "10 of 10 draws";
     const std::vector<double> observation = {x_o};
-    return quick_check(estimator, observation, draws, held_out_->theta, held_out_->x, RunContext{.pool = *pool_});
+    return quick_check(estimator, observation, draws, held_out_->theta, held_out_->x,
+                       RunContext{.pool = *pool_});
   }
   static const CheckItem& item(const CheckReport& report, const std::string& name) {
     for (const CheckItem& candidate : report.items) {
@@ -53,7 +58,8 @@ class QuickCheck : public ::testing::Test {
   /// The log ratio multiplied by `factor`: a posterior that is too narrow (> 1) or too wide (< 1).
   static RatioEstimator scaled(float factor) {
     RatioEstimator copy = *estimator_;
-    for (std::size_t i = copy.network.out_weight(); i <= copy.network.out_bias(); ++i) copy.network.weights()[i] *= factor;
+    for (std::size_t i = copy.network.out_weight(); i <= copy.network.out_bias(); ++i)
+      copy.network.weights()[i] *= factor;
     return copy;
   }
 
@@ -74,13 +80,15 @@ TEST_F(QuickCheck, CatchesPosteriorsThatAreTooNarrow) {
   const CheckReport report = check(scaled(4.0f));
   EXPECT_EQ(report.verdict, Verdict::not_trusted);
   EXPECT_EQ(item(report, "coverage").verdict, Verdict::not_trusted);
-  EXPECT_NE(item(report, "coverage").sentence.find("too narrow"), std::string::npos) << item(report, "coverage").sentence;
+  EXPECT_NE(item(report, "coverage").sentence.find("too narrow"), std::string::npos)
+      << item(report, "coverage").sentence;
 }
 
 TEST_F(QuickCheck, CatchesPosteriorsThatAreTooWide) {
   const CheckReport report = check(scaled(0.25f));
   EXPECT_EQ(item(report, "coverage").verdict, Verdict::not_trusted);
-  EXPECT_NE(item(report, "coverage").sentence.find("too wide"), std::string::npos) << item(report, "coverage").sentence;
+  EXPECT_NE(item(report, "coverage").sentence.find("too wide"), std::string::npos)
+      << item(report, "coverage").sentence;
 }
 
 TEST_F(QuickCheck, SeesAShiftOfTheRatioThatThePosteriorDoesNotShow) {
@@ -90,7 +98,8 @@ TEST_F(QuickCheck, SeesAShiftOfTheRatioThatThePosteriorDoesNotShow) {
   EXPECT_EQ(item(report, "coverage").verdict, Verdict::trusted);
   EXPECT_EQ(item(report, "normalisation").verdict, Verdict::cannot_tell);
   shifted.settings.set("loss", "nre-b");
-  EXPECT_EQ(item(check(shifted), "normalisation").verdict, Verdict::trusted);  // NRE-B promises no normalisation
+  EXPECT_EQ(item(check(shifted), "normalisation").verdict,
+            Verdict::trusted);  // NRE-B promises no normalisation
 }
 
 TEST_F(QuickCheck, NamesColumnsOutsideTheSimulations) {
@@ -107,19 +116,24 @@ TEST_F(QuickCheck, CannotTellWithoutHeldOutSimulations) {
   EXPECT_EQ(report.verdict, Verdict::cannot_tell);
   draws.status = SamplingStatus::no_support;
   draws.theta = Matrix<double>(0, 1);
-  EXPECT_EQ(quick_check(*estimator_, observation, draws, {}, {}, RunContext{.pool = *pool_}).verdict, Verdict::not_trusted);
+  EXPECT_EQ(quick_check(*estimator_, observation, draws, {}, {}, RunContext{.pool = *pool_}).verdict,
+            Verdict::not_trusted);
 }
 
 TEST_F(QuickCheck, FalseAlarmsStayRare) {
   // The same good estimator on 40 fresh held-out sets: at level 0.001 none should be refused, few be borderline.
-  const FunctionSimulator simulator("line", 1, 1, [](std::span<const double> theta, RandomStream& random, std::span<double> x) { x[0] = theta[0] + 0.3 * random.normal(); });
+  const FunctionSimulator simulator(
+      "line", 1, 1, [](std::span<const double> theta, RandomStream& random, std::span<double> x) {
+        x[0] = theta[0] + 0.3 * random.normal();
+      });
   int refused = 0, borderline = 0;
   for (std::uint64_t seed = 200; seed < 240; ++seed) {
     const SimulationSet fresh = simulate_from_prior(*prior_, simulator, 200, seed, *pool_);
     PosteriorDraws draws;
     draws.theta = Matrix<double>(10, 1);
     const std::vector<double> observation = {0.5};
-    const CheckReport report = quick_check(*estimator_, observation, draws, fresh.theta, fresh.x, RunContext{.pool = *pool_});
+    const CheckReport report =
+        quick_check(*estimator_, observation, draws, fresh.theta, fresh.x, RunContext{.pool = *pool_});
     refused += item(report, "coverage").verdict == Verdict::not_trusted;
     borderline += item(report, "coverage").verdict == Verdict::cannot_tell;
   }

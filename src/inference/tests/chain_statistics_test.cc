@@ -12,7 +12,8 @@ Chains wavy_chains(int m, int n, double shift) {
   Chains chains(static_cast<std::size_t>(m));
   for (int c = 0; c < m; ++c) {
     for (int i = 0; i < n; ++i) {
-      chains[static_cast<std::size_t>(c)].push_back(std::sin(0.37 * i + 1.3 * c) + 0.8 * std::cos(12.9898 * i * (c + 1) + 0.1 * i * i) + shift * c);
+      chains[static_cast<std::size_t>(c)].push_back(
+          std::sin(0.37 * i + 1.3 * c) + 0.8 * std::cos(12.9898 * i * (c + 1) + 0.1 * i * i) + shift * c);
     }
   }
   return chains;

@@ -13,7 +13,8 @@ namespace {
 
 Prior uniform_prior(double low, double high, std::size_t dim = 1) {
   std::vector<PriorTerm> terms;
-  for (std::size_t d = 0; d < dim; ++d) terms.push_back({{"t" + std::to_string(d)}, "uniform", {{"low", {low}}, {"high", {high}}}, "auto"});
+  for (std::size_t d = 0; d < dim; ++d)
+    terms.push_back({{"t" + std::to_string(d)}, "uniform", {{"low", {low}}, {"high", {high}}}, "auto"});
   return Prior::from_terms(terms);
 }
 
@@ -26,7 +27,8 @@ double ks_distance(const Matrix<double>& draws, std::size_t column, const Cdf& c
   double distance = 0;
   const double n = static_cast<double>(values.size());
   for (std::size_t i = 0; i < values.size(); ++i) {
-    distance = std::max({distance, cdf(values[i]) - static_cast<double>(i) / n, static_cast<double>(i + 1) / n - cdf(values[i])});
+    distance = std::max({distance, cdf(values[i]) - static_cast<double>(i) / n,
+                         static_cast<double>(i + 1) / n - cdf(values[i])});
   }
   return distance;
 }
@@ -42,7 +44,8 @@ class Rejection : public ::testing::Test {
 
 TEST_F(Rejection, ConstantRatioReturnsThePriorAndNothingOutside) {
   const Prior prior = uniform_prior(0, 5);
-  const Posterior posterior = Posterior::from_log_ratio(prior, [](MatrixView<const double>, std::span<double> r) { std::fill(r.begin(), r.end(), 0.7); });
+  const Posterior posterior = Posterior::from_log_ratio(
+      prior, [](MatrixView<const double>, std::span<double> r) { std::fill(r.begin(), r.end(), 0.7); });
   const PosteriorDraws draws = sample(posterior, {}, run_);
   ASSERT_EQ(draws.status, SamplingStatus::complete);
   ASSERT_EQ(draws.size(), 10000u);
@@ -51,15 +54,18 @@ TEST_F(Rejection, ConstantRatioReturnsThePriorAndNothingOutside) {
     ASSERT_LE(draws.theta(i, 0), 5.0);
   }
   EXPECT_LT(100 * ks_distance(draws.theta, 0, [](double t) { return t / 5; }), kCritical);
-  EXPECT_GT(100 * ks_distance(draws.theta, 0, [](double t) { return std::pow(t / 5, 1.05); }), kCritical);  // 5 % wrong is seen
+  EXPECT_GT(100 * ks_distance(draws.theta, 0, [](double t) { return std::pow(t / 5, 1.05); }),
+            kCritical);  // 5 % wrong is seen
 }
 
 TEST_F(Rejection, ExactRatioGivesTheExactPosterior) {
   // theta ~ N(0, 1), x ~ N(theta, 0.5^2), x_o = 1: posterior N(0.8, 0.2).
   const Prior prior = Prior::from_terms({{{"t"}, "normal", {{"mean", {0.0}}, {"sd", {1.0}}}, "auto"}});
-  const Posterior posterior = Posterior::from_log_ratio(prior, [](MatrixView<const double> theta, std::span<double> r) {
-    for (std::size_t i = 0; i < theta.rows; ++i) r[i] = -0.5 * (1 - theta(i, 0)) * (1 - theta(i, 0)) / 0.25;
-  });
+  const Posterior posterior =
+      Posterior::from_log_ratio(prior, [](MatrixView<const double> theta, std::span<double> r) {
+        for (std::size_t i = 0; i < theta.rows; ++i)
+          r[i] = -0.5 * (1 - theta(i, 0)) * (1 - theta(i, 0)) / 0.25;
+      });
   const PosteriorDraws draws = sample(posterior, {}, run_);
   const auto cdf = [](double t) { return normal_cdf((t - 0.8) / std::sqrt(0.2)); };
   EXPECT_LT(100 * ks_distance(draws.theta, 0, cdf), kCritical);
@@ -72,12 +78,13 @@ TEST_F(Rejection, ExactRatioGivesTheExactPosterior) {
 
 TEST_F(Rejection, KeepsTheWeightsOfTwoModes) {
   // Two modes at 1 and 4 with weights 0.974 and 0.026 under a flat prior.
-  const Posterior posterior = Posterior::from_log_ratio(uniform_prior(0, 5), [](MatrixView<const double> theta, std::span<double> r) {
-    for (std::size_t i = 0; i < theta.rows; ++i) {
-      const double a = (theta(i, 0) - 1) / 0.05, b = (theta(i, 0) - 4) / 0.05;
-      r[i] = std::log(0.974 * std::exp(-0.5 * a * a) + 0.026 * std::exp(-0.5 * b * b));
-    }
-  });
+  const Posterior posterior =
+      Posterior::from_log_ratio(uniform_prior(0, 5), [](MatrixView<const double> theta, std::span<double> r) {
+        for (std::size_t i = 0; i < theta.rows; ++i) {
+          const double a = (theta(i, 0) - 1) / 0.05, b = (theta(i, 0) - 4) / 0.05;
+          r[i] = std::log(0.974 * std::exp(-0.5 * a * a) + 0.026 * std::exp(-0.5 * b * b));
+        }
+      });
   const PosteriorDraws draws = sample(posterior, {}, run_);
   double right = 0;
   for (std::size_t i = 0; i < draws.size(); ++i) right += draws.theta(i, 0) > 2.5;
@@ -86,18 +93,20 @@ TEST_F(Rejection, KeepsTheWeightsOfTwoModes) {
 
 TEST_F(Rejection, StopsOnItsBudgetWithAForecastWhenThePosteriorIsNarrow) {
   // 1e-4 of the prior's width in three dimensions: acceptance near 1e-11.
-  const Posterior posterior = Posterior::from_log_ratio(uniform_prior(0, 1, 3), [](MatrixView<const double> theta, std::span<double> r) {
-    for (std::size_t i = 0; i < theta.rows; ++i) {
-      r[i] = 0;
-      for (std::size_t d = 0; d < 3; ++d) r[i] -= 0.5 * std::pow((theta(i, d) - 0.3) / 1e-4, 2);
-    }
-  });
+  const Posterior posterior = Posterior::from_log_ratio(
+      uniform_prior(0, 1, 3), [](MatrixView<const double> theta, std::span<double> r) {
+        for (std::size_t i = 0; i < theta.rows; ++i) {
+          r[i] = 0;
+          for (std::size_t d = 0; d < 3; ++d) r[i] -= 0.5 * std::pow((theta(i, d) - 0.3) / 1e-4, 2);
+        }
+      });
   SamplingOptions options;
   options.max_evaluations = 2000000;
   const PosteriorDraws draws = sample_by_rejection(posterior, options, run_);
   EXPECT_EQ(draws.status, SamplingStatus::budget_spent);
   EXPECT_LT(draws.size(), 10u);
-  EXPECT_NE(draws.message.find("the budget is spent (max_evaluations = 2000000"), std::string::npos) << draws.message;
+  EXPECT_NE(draws.message.find("the budget is spent (max_evaluations = 2000000"), std::string::npos)
+      << draws.message;
   EXPECT_NE(draws.message.find(" s"), std::string::npos);
   EXPECT_EQ(std::get<double>(*draws.statistics.find("evaluations")), 2000000.0);
   options.max_seconds = 0.2;
@@ -106,9 +115,10 @@ TEST_F(Rejection, StopsOnItsBudgetWithAForecastWhenThePosteriorIsNarrow) {
 }
 
 TEST_F(Rejection, ForecastsTheMissingDraws) {
-  const Posterior posterior = Posterior::from_log_ratio(uniform_prior(0, 1), [](MatrixView<const double> theta, std::span<double> r) {
-    for (std::size_t i = 0; i < theta.rows; ++i) r[i] = -0.5 * std::pow((theta(i, 0) - 0.5) / 1e-4, 2);
-  });
+  const Posterior posterior =
+      Posterior::from_log_ratio(uniform_prior(0, 1), [](MatrixView<const double> theta, std::span<double> r) {
+        for (std::size_t i = 0; i < theta.rows; ++i) r[i] = -0.5 * std::pow((theta(i, 0) - 0.5) / 1e-4, 2);
+      });
   SamplingOptions options;
   options.max_evaluations = 300000;
   const PosteriorDraws draws = sample_by_rejection(posterior, options, run_);
@@ -118,9 +128,11 @@ TEST_F(Rejection, ForecastsTheMissingDraws) {
 }
 
 TEST_F(Rejection, SameDrawsForAnyNumberOfThreads) {
-  const Posterior posterior = Posterior::from_log_ratio(uniform_prior(-1, 1, 2), [](MatrixView<const double> theta, std::span<double> r) {
-    for (std::size_t i = 0; i < theta.rows; ++i) r[i] = -5 * (theta(i, 0) * theta(i, 0) + std::fabs(theta(i, 1)));
-  });
+  const Posterior posterior = Posterior::from_log_ratio(
+      uniform_prior(-1, 1, 2), [](MatrixView<const double> theta, std::span<double> r) {
+        for (std::size_t i = 0; i < theta.rows; ++i)
+          r[i] = -5 * (theta(i, 0) * theta(i, 0) + std::fabs(theta(i, 1)));
+      });
   const PosteriorDraws first = sample(posterior, {}, run_);
   for (const int threads : {1, 3, 7}) {
     ThreadPool pool(threads);
@@ -131,16 +143,19 @@ TEST_F(Rejection, SameDrawsForAnyNumberOfThreads) {
 }
 
 TEST_F(Rejection, NonFiniteRatiosCountAsZeroDensityAndAreReported) {
-  const Posterior posterior = Posterior::from_log_ratio(uniform_prior(0, 1), [](MatrixView<const double> theta, std::span<double> r) {
-    for (std::size_t i = 0; i < theta.rows; ++i) r[i] = theta(i, 0) < 0.5 ? std::nan("") : 0.0;
-  });
+  const Posterior posterior =
+      Posterior::from_log_ratio(uniform_prior(0, 1), [](MatrixView<const double> theta, std::span<double> r) {
+        for (std::size_t i = 0; i < theta.rows; ++i) r[i] = theta(i, 0) < 0.5 ? std::nan("") : 0.0;
+      });
   const PosteriorDraws draws = sample(posterior, {}, run_);
   for (std::size_t i = 0; i < draws.size(); ++i) ASSERT_GE(draws.theta(i, 0), 0.5);
   EXPECT_GT(std::get<std::int64_t>(*draws.statistics.find("non_finite_log_ratios")), 1000);
 }
 
 TEST_F(Rejection, SaysWhenNothingHasDensity) {
-  const Posterior posterior = Posterior::from_log_ratio(uniform_prior(0, 1), [](MatrixView<const double>, std::span<double> r) { std::fill(r.begin(), r.end(), std::nan("")); });
+  const Posterior posterior = Posterior::from_log_ratio(
+      uniform_prior(0, 1),
+      [](MatrixView<const double>, std::span<double> r) { std::fill(r.begin(), r.end(), std::nan("")); });
   SamplingOptions options;
   options.max_evaluations = 100000;
   const PosteriorDraws draws = sample(posterior, options, run_);
@@ -154,16 +169,20 @@ TEST_F(Rejection, HonoursAStopRequest) {
   stop.request(15);
   RunContext run{.pool = pool_};
   run.stop = &stop;
-  const Posterior posterior = Posterior::from_log_ratio(uniform_prior(0, 1), [](MatrixView<const double>, std::span<double> r) { std::fill(r.begin(), r.end(), 0.0); });
+  const Posterior posterior = Posterior::from_log_ratio(
+      uniform_prior(0, 1),
+      [](MatrixView<const double>, std::span<double> r) { std::fill(r.begin(), r.end(), 0.0); });
   EXPECT_EQ(sample(posterior, {}, run).status, SamplingStatus::stopped);
 }
 
 TEST_F(Rejection, WorksWithAPriorGivenBySamples) {
   Matrix<double> table(1000, 1);
   for (std::size_t i = 0; i < 1000; ++i) table(i, 0) = static_cast<double>(i) / 1000;
-  const Posterior posterior = Posterior::from_log_ratio(Prior::from_samples({"t"}, table), [](MatrixView<const double> theta, std::span<double> r) {
-    for (std::size_t i = 0; i < theta.rows; ++i) r[i] = theta(i, 0) < 0.25 ? 0.0 : -std::numeric_limits<double>::infinity();
-  });
+  const Posterior posterior = Posterior::from_log_ratio(
+      Prior::from_samples({"t"}, table), [](MatrixView<const double> theta, std::span<double> r) {
+        for (std::size_t i = 0; i < theta.rows; ++i)
+          r[i] = theta(i, 0) < 0.25 ? 0.0 : -std::numeric_limits<double>::infinity();
+      });
   const PosteriorDraws draws = sample(posterior, {}, run_);
   EXPECT_EQ(draws.status, SamplingStatus::complete);
   const auto table_row = summarise(draws)[0];
@@ -174,7 +193,8 @@ TEST_F(Rejection, WorksWithAPriorGivenBySamples) {
 
 TEST(Sample, RefusesUnknownMethods) {
   ThreadPool pool(1);
-  const Posterior posterior = Posterior::from_log_ratio(uniform_prior(0, 1), [](MatrixView<const double>, std::span<double>) {});
+  const Posterior posterior =
+      Posterior::from_log_ratio(uniform_prior(0, 1), [](MatrixView<const double>, std::span<double>) {});
   SamplingOptions options;
   options.method = "guess";
   EXPECT_THROW(sample(posterior, options, RunContext{.pool = pool}), ConfigError);

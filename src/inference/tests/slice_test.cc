@@ -15,13 +15,17 @@ class Slice : public ::testing::Test {
  protected:
   static Prior uniform(double low, double high, std::size_t dim, const char* transform = "auto") {
     std::vector<PriorTerm> terms;
-    for (std::size_t d = 0; d < dim; ++d) terms.push_back({{"t" + std::to_string(d)}, "uniform", {{"low", {low}}, {"high", {high}}}, transform});
+    for (std::size_t d = 0; d < dim; ++d)
+      terms.push_back({{"t" + std::to_string(d)}, "uniform", {{"low", {low}}, {"high", {high}}}, transform});
     return Prior::from_terms(terms);
   }
   static Posterior constant(const Prior& prior) {
-    return Posterior::from_log_ratio(prior, [](MatrixView<const double>, std::span<double> r) { std::fill(r.begin(), r.end(), 0.4); });
+    return Posterior::from_log_ratio(
+        prior, [](MatrixView<const double>, std::span<double> r) { std::fill(r.begin(), r.end(), 0.4); });
   }
-  static double statistic(const PosteriorDraws& draws, const char* name, std::size_t d) { return std::get<std::vector<double>>(*draws.statistics.find(name)).at(d); }
+  static double statistic(const PosteriorDraws& draws, const char* name, std::size_t d) {
+    return std::get<std::vector<double>>(*draws.statistics.find(name)).at(d);
+  }
 
   ThreadPool pool_{2};
   RunContext run_{.pool = pool_};
@@ -32,7 +36,10 @@ TEST_F(Slice, ConstantRatioReturnsThePriorUnderEveryKindOfSupport) {
     Prior prior;
     double mean, sd;
   };
-  const auto one = [](const char* family, std::vector<std::pair<std::string, std::vector<double>>> parameters) { return Prior::from_terms({{{"t"}, family, std::move(parameters), "auto"}}); };
+  const auto one = [](const char* family,
+                      std::vector<std::pair<std::string, std::vector<double>>> parameters) {
+    return Prior::from_terms({{{"t"}, family, std::move(parameters), "auto"}});
+  };
   const Case cases[] = {{uniform(0, 5, 1), 2.5, 5 / std::sqrt(12.0)},
                         {uniform(0, 5, 1, "identity"), 2.5, 5 / std::sqrt(12.0)},
                         {one("exponential", {{"rate", {2.0}}}), 0.5, 0.5},
@@ -53,14 +60,18 @@ TEST_F(Slice, ConstantRatioReturnsThePriorUnderEveryKindOfSupport) {
 TEST_F(Slice, TenDimensionalGaussianHasItsMoments) {
   // theta ~ N(0, 0.1), x ~ N(theta, 0.1): posterior N(x/2, 0.05) per coordinate.
   std::vector<PriorTerm> terms;
-  for (int d = 0; d < 10; ++d) terms.push_back({{"t" + std::to_string(d)}, "normal", {{"mean", {0.0}}, {"sd", {std::sqrt(0.1)}}}, "auto"});
+  for (int d = 0; d < 10; ++d)
+    terms.push_back(
+        {{"t" + std::to_string(d)}, "normal", {{"mean", {0.0}}, {"sd", {std::sqrt(0.1)}}}, "auto"});
   const auto x = [](std::size_t d) { return 0.1 * static_cast<double>(d) - 0.4; };
-  const Posterior posterior = Posterior::from_log_ratio(Prior::from_terms(terms), [&](MatrixView<const double> theta, std::span<double> r) {
-    for (std::size_t i = 0; i < theta.rows; ++i) {
-      r[i] = 0;
-      for (std::size_t d = 0; d < 10; ++d) r[i] -= 0.5 * (x(d) - theta(i, d)) * (x(d) - theta(i, d)) / 0.1;
-    }
-  });
+  const Posterior posterior = Posterior::from_log_ratio(
+      Prior::from_terms(terms), [&](MatrixView<const double> theta, std::span<double> r) {
+        for (std::size_t i = 0; i < theta.rows; ++i) {
+          r[i] = 0;
+          for (std::size_t d = 0; d < 10; ++d)
+            r[i] -= 0.5 * (x(d) - theta(i, d)) * (x(d) - theta(i, d)) / 0.1;
+        }
+      });
   const PosteriorDraws draws = sample_by_slice(posterior, {}, run_);
   ASSERT_EQ(draws.status, SamplingStatus::complete) << draws.message;
   const auto table = summarise(draws);
@@ -68,18 +79,20 @@ TEST_F(Slice, TenDimensionalGaussianHasItsMoments) {
     EXPECT_LT(statistic(draws, "r_hat", d), 1.05);
     EXPECT_NEAR(table[d].mean, x(d) / 2, 4.5 * std::sqrt(0.05 / table[d].ess));
     EXPECT_NEAR(table[d].sd, std::sqrt(0.05), 4.5 * std::sqrt(0.05 / (2 * statistic(draws, "ess_tail", d))));
-    EXPECT_GT(std::fabs(table[d].mean - (x(d) / 2 + 0.05)), 4.5 * std::sqrt(0.05 / table[d].ess));  // a shift of a quarter sd is seen
+    EXPECT_GT(std::fabs(table[d].mean - (x(d) / 2 + 0.05)),
+              4.5 * std::sqrt(0.05 / table[d].ess));  // a shift of a quarter sd is seen
   }
 }
 
 TEST_F(Slice, NarrowPosteriorsHaveTheirMoments) {
   // 1e-4 of the prior's width in three dimensions, where rejection accepts one in 1e11.
-  const Posterior posterior = Posterior::from_log_ratio(uniform(0, 1, 3), [](MatrixView<const double> theta, std::span<double> r) {
-    for (std::size_t i = 0; i < theta.rows; ++i) {
-      r[i] = 0;
-      for (std::size_t d = 0; d < 3; ++d) r[i] -= 0.5 * std::pow((theta(i, d) - 0.3) / 1e-4, 2);
-    }
-  });
+  const Posterior posterior =
+      Posterior::from_log_ratio(uniform(0, 1, 3), [](MatrixView<const double> theta, std::span<double> r) {
+        for (std::size_t i = 0; i < theta.rows; ++i) {
+          r[i] = 0;
+          for (std::size_t d = 0; d < 3; ++d) r[i] -= 0.5 * std::pow((theta(i, d) - 0.3) / 1e-4, 2);
+        }
+      });
   SamplingOptions options;
   options.method = "auto";
   const PosteriorDraws draws = sample(posterior, options, run_);
@@ -93,12 +106,13 @@ TEST_F(Slice, NarrowPosteriorsHaveTheirMoments) {
 }
 
 TEST_F(Slice, SaysThatChainsDisagreeOnSeparateModes) {
-  const Posterior posterior = Posterior::from_log_ratio(uniform(-5, 5, 1), [](MatrixView<const double> theta, std::span<double> r) {
-    for (std::size_t i = 0; i < theta.rows; ++i) {
-      const double a = (theta(i, 0) - 3) / 0.01, b = (theta(i, 0) + 3) / 0.01;
-      r[i] = std::log(0.78 * std::exp(-0.5 * a * a) + 0.22 * std::exp(-0.5 * b * b) + 1e-290);
-    }
-  });
+  const Posterior posterior =
+      Posterior::from_log_ratio(uniform(-5, 5, 1), [](MatrixView<const double> theta, std::span<double> r) {
+        for (std::size_t i = 0; i < theta.rows; ++i) {
+          const double a = (theta(i, 0) - 3) / 0.01, b = (theta(i, 0) + 3) / 0.01;
+          r[i] = std::log(0.78 * std::exp(-0.5 * a * a) + 0.22 * std::exp(-0.5 * b * b) + 1e-290);
+        }
+      });
   const PosteriorDraws draws = sample_by_slice(posterior, {}, run_);
   EXPECT_EQ(draws.status, SamplingStatus::chains_disagree);
   EXPECT_NE(draws.message.find("the chains disagree"), std::string::npos);
@@ -112,7 +126,8 @@ TEST_F(Slice, SameDrawsForAnyNumberOfThreadsAndExactCounts) {
   EXPECT_EQ(first.log_ratio.size(), 250u);
   for (const int threads : {1, 3}) {
     ThreadPool pool(threads);
-    EXPECT_EQ(sample_by_slice(constant(uniform(0, 1, 2)), options, RunContext{.pool = pool}).theta, first.theta);
+    EXPECT_EQ(sample_by_slice(constant(uniform(0, 1, 2)), options, RunContext{.pool = pool}).theta,
+              first.theta);
   }
 }
 
@@ -127,7 +142,9 @@ TEST_F(Slice, EndsOnBudgetsStopsAndEmptySupport) {
   RunContext run{.pool = pool_};
   run.stop = &stop;
   EXPECT_EQ(sample_by_slice(constant(uniform(0, 1, 1)), {}, run).status, SamplingStatus::stopped);
-  const Posterior nowhere = Posterior::from_log_ratio(uniform(0, 1, 1), [](MatrixView<const double>, std::span<double> r) { std::fill(r.begin(), r.end(), std::nan("")); });
+  const Posterior nowhere = Posterior::from_log_ratio(
+      uniform(0, 1, 1),
+      [](MatrixView<const double>, std::span<double> r) { std::fill(r.begin(), r.end(), std::nan("")); });
   EXPECT_EQ(sample_by_slice(nowhere, {}, run_).status, SamplingStatus::no_support);
   Matrix<double> table(3, 1, {0.1, 0.2, 0.3});
   EXPECT_THROW(sample_by_slice(constant(Prior::from_samples({"t"}, table)), {}, run_), UnsupportedError);

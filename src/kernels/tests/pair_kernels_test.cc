@@ -21,7 +21,8 @@ std::vector<float> random_floats(std::size_t n, std::uint64_t row) {
 }
 
 template <class T>
-void expect_close(const std::vector<T>& actual, const std::vector<T>& expected, double tolerance, const char* what) {
+void expect_close(const std::vector<T>& actual, const std::vector<T>& expected, double tolerance,
+                  const char* what) {
   ASSERT_EQ(actual.size(), expected.size());
   double scale = 1.0;
   for (const T value : expected) scale = std::max(scale, std::fabs(static_cast<double>(value)));
@@ -93,10 +94,12 @@ TEST_P(PairKernelParity, RowwiseAndColumnwiseSteps) {
   for (const std::size_t rows : {1u, 3u, 64u, 65u, 130u}) {
     const std::size_t width = 32;
     const auto z = random_floats(rows * width, rows);
-    const auto scale = random_floats(width, 1), shift = random_floats(width, 2), mean = random_floats(width, 3);
+    const auto scale = random_floats(width, 1), shift = random_floats(width, 2),
+               mean = random_floats(width, 3);
     const auto d = random_floats(rows * width, 4), extra = random_floats(rows * width, 8);
     const auto per_row = random_floats(rows, 9);
-    const auto run = [&](const PairKernels& kernels, std::vector<std::vector<float>>& floats, std::vector<std::vector<double>>& doubles) {
+    const auto run = [&](const PairKernels& kernels, std::vector<std::vector<float>>& floats,
+                         std::vector<std::vector<double>>& doubles) {
       std::vector<float> out(rows * width), dd = d, dz = extra, dw(width, 0.5f), dots(rows);
       std::vector<double> s1(width, 1.0), s2(width, 2.0);
       std::vector<std::uint32_t> index(rows);
@@ -115,12 +118,14 @@ TEST_P(PairKernelParity, RowwiseAndColumnwiseSteps) {
       doubles.push_back(s1);
       doubles.push_back(s2);
       dd = d;
-      kernels.batch_norm_sums(z.data(), rows, width, scale.data(), shift.data(), mean.data(), dd.data(), s1.data(), s2.data());
+      kernels.batch_norm_sums(z.data(), rows, width, scale.data(), shift.data(), mean.data(), dd.data(),
+                              s1.data(), s2.data());
       floats.push_back(dd);
       doubles.push_back(s1);
       doubles.push_back(s2);
       for (const bool accumulate : {false, true}) {
-        kernels.batch_norm_backward(z.data(), dd.data(), rows, width, scale.data(), shift.data(), mean.data(), mean.data(), accumulate, dz.data());
+        kernels.batch_norm_backward(z.data(), dd.data(), rows, width, scale.data(), shift.data(), mean.data(),
+                                    mean.data(), accumulate, dz.data());
         floats.push_back(dz);
       }
       kernels.row_dots(z.data(), rows, width, scale.data(), 0.25f, dots.data());
@@ -135,8 +140,10 @@ TEST_P(PairKernelParity, RowwiseAndColumnwiseSteps) {
     std::vector<std::vector<double>> d_ref, d_fast;
     run(ref_, f_ref, d_ref);
     run(*fast_, f_fast, d_fast);
-    for (std::size_t i = 0; i < f_ref.size(); ++i) expect_close(f_fast[i], f_ref[i], 2e-6, ("float output " + std::to_string(i)).c_str());
-    for (std::size_t i = 0; i < d_ref.size(); ++i) expect_close(d_fast[i], d_ref[i], 2e-6, ("double output " + std::to_string(i)).c_str());
+    for (std::size_t i = 0; i < f_ref.size(); ++i)
+      expect_close(f_fast[i], f_ref[i], 2e-6, ("float output " + std::to_string(i)).c_str());
+    for (std::size_t i = 0; i < d_ref.size(); ++i)
+      expect_close(d_fast[i], d_ref[i], 2e-6, ("double output " + std::to_string(i)).c_str());
   }
 }
 
@@ -144,22 +151,27 @@ TEST_P(PairKernelParity, LayerNormWithPaddingColumns) {
   const std::size_t rows = 13, width = 64;
   for (const std::size_t features : {1u, 7u, 50u, 64u}) {
     auto z = random_floats(rows * width, features);
-    const auto gain = random_floats(width, 1), shift = random_floats(width, 2), d = random_floats(rows * width, 3);
+    const auto gain = random_floats(width, 1), shift = random_floats(width, 2),
+               d = random_floats(rows * width, 3);
     std::vector<std::vector<float>> outputs[2];
     for (const int which : {0, 1}) {
       const PairKernels& kernels = which ? *fast_ : ref_;
-      std::vector<float> mean(rows), rstd(rows), a(rows * width), dd = d, dz(rows * width, 1.0f), dgain(width), dshift(width);
-      kernels.layer_norm_relu(z.data(), rows, width, features, 1e-5f, gain.data(), shift.data(), mean.data(), rstd.data(), a.data());
+      std::vector<float> mean(rows), rstd(rows), a(rows * width), dd = d, dz(rows * width, 1.0f),
+                                                                  dgain(width), dshift(width);
+      kernels.layer_norm_relu(z.data(), rows, width, features, 1e-5f, gain.data(), shift.data(), mean.data(),
+                              rstd.data(), a.data());
       for (std::size_t r = 0; r < rows; ++r) {
         for (std::size_t c = features; c < width; ++c) ASSERT_EQ(a[r * width + c], 0.0f);
       }
       if (features > 1) {
-        kernels.layer_norm_relu_backward(z.data(), rows, width, features, gain.data(), shift.data(), mean.data(), rstd.data(), dd.data(), true,
-                                         dz.data(), dgain.data(), dshift.data());
+        kernels.layer_norm_relu_backward(z.data(), rows, width, features, gain.data(), shift.data(),
+                                         mean.data(), rstd.data(), dd.data(), true, dz.data(), dgain.data(),
+                                         dshift.data());
       }
       for (auto* v : {&mean, &rstd, &a, &dz, &dgain, &dshift}) outputs[which].push_back(*v);
     }
-    for (std::size_t i = 0; i < outputs[0].size(); ++i) expect_close(outputs[1][i], outputs[0][i], 5e-6, "layer norm");
+    for (std::size_t i = 0; i < outputs[0].size(); ++i)
+      expect_close(outputs[1][i], outputs[0][i], 5e-6, "layer norm");
   }
 }
 
@@ -181,11 +193,13 @@ TEST(RefAdam, FirstStepMovesByTheLearningRate) {
   float w = 1.0f, m = 0.0f, v = 0.0f;
   const float grad = 3.0f;
   const float rate = 0.01f;
-  pair_kernels("ref").adam(&w, &grad, &m, &v, 1, 1.0f, 0.9f, 0.999f, rate / 0.1f, 1.0f / std::sqrt(0.001f), 1e-8f);
+  pair_kernels("ref").adam(&w, &grad, &m, &v, 1, 1.0f, 0.9f, 0.999f, rate / 0.1f, 1.0f / std::sqrt(0.001f),
+                           1e-8f);
   EXPECT_NEAR(w, 1.0f - rate, 1e-6);
 }
 
-INSTANTIATE_TEST_SUITE_P(AllInstructionSets, PairKernelParity, ::testing::Values("avx2", "ref"), [](const auto& instance) { return instance.param; });
+INSTANTIATE_TEST_SUITE_P(AllInstructionSets, PairKernelParity, ::testing::Values("avx2", "ref"),
+                         [](const auto& instance) { return instance.param; });
 
 }  // namespace
 }  // namespace nrec

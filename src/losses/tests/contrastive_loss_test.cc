@@ -22,16 +22,22 @@ Matrix<double> random_logits(std::size_t rows, std::size_t cols, std::uint64_t r
   return logits;
 }
 
-double value_of(const Matrix<double>& m, const Matrix<double>& j, double gamma) { return nre_c_loss(m, j, gamma, {}, {}); }
+double value_of(const Matrix<double>& m, const Matrix<double>& j, double gamma) {
+  return nre_c_loss(m, j, gamma, {}, {});
+}
 
 TEST(NreCLoss, ConstantNetworkGivesTheClosedForm) {
   // log(1+g) + g/(1+g) log(K/g)
-  const double table[][3] = {{1, 1, 0.69314718}, {5, 1, 1.49786614}, {5, 10, 1.76776147}, {10, 0.1, 0.51396201}, {9, 1, 1.79176},
-                             {99, 1, 2.99071},   {9, 0.001, 0.01010}, {99, 100, 4.60517}};
+  const double table[][3] = {{1, 1, 0.69314718},    {5, 1, 1.49786614}, {5, 10, 1.76776147},
+                             {10, 0.1, 0.51396201}, {9, 1, 1.79176},    {99, 1, 2.99071},
+                             {9, 0.001, 0.01010},   {99, 100, 4.60517}};
   for (const auto& [k, gamma, expected] : table) {
     const Matrix<double> zero(3, static_cast<std::size_t>(k));
-    EXPECT_NEAR(value_of(zero, zero, gamma), expected, expected == 0.01010 || k == 99 || (k == 9 && gamma == 1) ? 6e-6 : 1e-8) << k << " " << gamma;
-    EXPECT_NEAR(value_of(zero, zero, gamma), std::log1p(gamma) + gamma / (1 + gamma) * std::log(k / gamma), 1e-12);
+    EXPECT_NEAR(value_of(zero, zero, gamma), expected,
+                expected == 0.01010 || k == 99 || (k == 9 && gamma == 1) ? 6e-6 : 1e-8)
+        << k << " " << gamma;
+    EXPECT_NEAR(value_of(zero, zero, gamma), std::log1p(gamma) + gamma / (1 + gamma) * std::log(k / gamma),
+                1e-12);
   }
 }
 
@@ -70,7 +76,8 @@ TEST(NreCLoss, SeesAFunctionOfXThatTheMultiClassLossCannotSee) {
 }
 
 /// Largest difference between `gradient` and central differences of `loss` at the entries of `logits`.
-double gradient_error(Matrix<double>& logits, const Matrix<double>& gradient, const std::function<double()>& loss) {
+double gradient_error(Matrix<double>& logits, const Matrix<double>& gradient,
+                      const std::function<double()>& loss) {
   double worst = 0;
   const double step = 1e-5;
   for (std::size_t i = 0; i < logits.values().size(); ++i) {
@@ -166,7 +173,8 @@ TEST(ContrastiveLoss, RefusesImpossibleSettings) {
     FAIL() << "no error";
   } catch (const DomainError& error) {
     EXPECT_EQ(std::string(error.what()),
-              "loss: num_classes = 1 must be at least 2 for nre-b (with one candidate its loss is zero for every network)");
+              "loss: num_classes = 1 must be at least 2 for nre-b (with one candidate its loss is zero for "
+              "every network)");
   }
 }
 

@@ -15,30 +15,38 @@ struct DoubleNetwork {
   std::vector<double> w;      // weights in the same flat places
   bool training = true;       // batch norm: statistics of the batch, else the running ones
 
-  explicit DoubleNetwork(const PairNetwork& network) : layout(network), w(network.weights().begin(), network.weights().end()) {}
+  explicit DoubleNetwork(const PairNetwork& network)
+      : layout(network), w(network.weights().begin(), network.weights().end()) {}
 
   using Rows = std::vector<std::vector<double>>;
 
   void normalise(Rows& z, std::size_t i, int which) const {
     const PairNetworkShape& shape = layout.shape();
     const auto at = layout.block(i);
-    const std::size_t gain = which ? at.gain2 : at.gain1, shift = which ? at.shift2 : at.shift1, h = shape.hidden_features;
+    const std::size_t gain = which ? at.gain2 : at.gain1, shift = which ? at.shift2 : at.shift1,
+                      h = shape.hidden_features;
     if (shape.norm == Norm::layer) {
       for (auto& row : z) {
         double mean = 0, variance = 0;
         for (double v : row) mean += v / static_cast<double>(h);
         for (double v : row) variance += (v - mean) * (v - mean) / static_cast<double>(h);
-        for (std::size_t c = 0; c < h; ++c) row[c] = w[gain + c] * (row[c] - mean) / std::sqrt(variance + PairNetwork::kLayerNormEps) + w[shift + c];
+        for (std::size_t c = 0; c < h; ++c)
+          row[c] =
+              w[gain + c] * (row[c] - mean) / std::sqrt(variance + PairNetwork::kLayerNormEps) + w[shift + c];
       }
     } else if (shape.norm == Norm::batch) {
       for (std::size_t c = 0; c < h; ++c) {
-        double mean = layout.statistics()[layout.running_mean(i, which) + c], variance = layout.statistics()[layout.running_variance(i, which) + c];
+        double mean = layout.statistics()[layout.running_mean(i, which) + c],
+               variance = layout.statistics()[layout.running_variance(i, which) + c];
         if (training) {
           mean = variance = 0;
           for (const auto& row : z) mean += row[c] / static_cast<double>(z.size());
-          for (const auto& row : z) variance += (row[c] - mean) * (row[c] - mean) / static_cast<double>(z.size());
+          for (const auto& row : z)
+            variance += (row[c] - mean) * (row[c] - mean) / static_cast<double>(z.size());
         }
-        for (auto& row : z) row[c] = w[gain + c] * (row[c] - mean) / std::sqrt(variance + PairNetwork::kBatchNormEps) + w[shift + c];
+        for (auto& row : z)
+          row[c] =
+              w[gain + c] * (row[c] - mean) / std::sqrt(variance + PairNetwork::kBatchNormEps) + w[shift + c];
       }
     }
   }
@@ -65,8 +73,10 @@ struct DoubleNetwork {
         std::vector<double> row(h);
         for (std::size_t j = 0; j < h; ++j) {
           row[j] = w[layout.bias_in() + j];
-          for (std::size_t k = 0; k < shape.dim_theta; ++k) row[j] += batch.theta(t, k) * w[layout.theta_in() + k * width + j];
-          for (std::size_t k = 0; k < shape.dim_x; ++k) row[j] += batch.x(b, k) * w[layout.x_in() + k * width + j];
+          for (std::size_t k = 0; k < shape.dim_theta; ++k)
+            row[j] += batch.theta(t, k) * w[layout.theta_in() + k * width + j];
+          for (std::size_t k = 0; k < shape.dim_x; ++k)
+            row[j] += batch.x(b, k) * w[layout.x_in() + k * width + j];
         }
         z.push_back(row);
       }

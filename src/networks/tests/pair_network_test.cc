@@ -10,7 +10,8 @@
 namespace nrec {
 namespace {
 
-const PairNetworkShape kShape = {.dim_theta = 2, .dim_x = 3, .hidden_features = 10, .num_blocks = 2, .norm = Norm::batch};
+const PairNetworkShape kShape = {
+    .dim_theta = 2, .dim_x = 3, .hidden_features = 10, .num_blocks = 2, .norm = Norm::batch};
 
 TEST(PairNetwork, CountsItsParametersWithoutPadding) {
   // 5 x 10 + 10 input, per block 2 (10 x 10 + 10) + 4 x 10 norm, 10 + 1 output.
@@ -36,7 +37,8 @@ TEST(PairNetwork, StartsWithTheStatedBoundsAndZeroPadding) {
   }
   const auto weights = network.weights();
   for (std::size_t i = 0; i < 10; ++i) {
-    for (std::size_t c = 10; c < network.width(); ++c) EXPECT_EQ(weights[network.block(0).w1 + i * network.width() + c], 0.0f);
+    for (std::size_t c = 10; c < network.width(); ++c)
+      EXPECT_EQ(weights[network.block(0).w1 + i * network.width() + c], 0.0f);
   }
 }
 
@@ -45,11 +47,13 @@ TEST(PairNetwork, TensorsRoundTrip) {
   PairNetwork copy(kShape);
   copy.set_tensors(network.tensors());
   EXPECT_TRUE(std::equal(network.weights().begin(), network.weights().end(), copy.weights().begin()));
-  EXPECT_TRUE(std::equal(network.statistics().begin(), network.statistics().end(), copy.statistics().begin()));
+  EXPECT_TRUE(
+      std::equal(network.statistics().begin(), network.statistics().end(), copy.statistics().begin()));
 }
 
 TEST(PairNetwork, IsAPureFunctionOfTheSeed) {
-  const PairNetwork a = PairNetwork::initialised(kShape, 3), b = PairNetwork::initialised(kShape, 3), c = PairNetwork::initialised(kShape, 4);
+  const PairNetwork a = PairNetwork::initialised(kShape, 3), b = PairNetwork::initialised(kShape, 3),
+                    c = PairNetwork::initialised(kShape, 4);
   EXPECT_TRUE(std::equal(a.weights().begin(), a.weights().end(), b.weights().begin()));
   EXPECT_FALSE(std::equal(a.weights().begin(), a.weights().end(), c.weights().begin()));
 }
@@ -71,7 +75,8 @@ TEST(PairNetwork, RefusesDamagedTensors) {
     network.set_tensors(tensors);
     FAIL() << "no error";
   } catch (const IoError& error) {
-    EXPECT_NE(std::string(error.what()).find("nearest known one is \"input.theta.weight\""), std::string::npos);
+    EXPECT_NE(std::string(error.what()).find("nearest known one is \"input.theta.weight\""),
+              std::string::npos);
   }
   EXPECT_THROW(PairNetwork({.dim_theta = 0, .dim_x = 1}), DomainError);
   EXPECT_THROW(norm_kind("group"), ConfigError);

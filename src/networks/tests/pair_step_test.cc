@@ -22,13 +22,15 @@ struct Problem {
   Matrix<std::uint32_t> candidates;
   PairBatch batch;
 
-  Problem(std::size_t rows, std::size_t dim_theta, std::size_t dim_x, std::size_t columns) : theta(rows, dim_theta), x(rows, dim_x), candidates(rows, columns) {
+  Problem(std::size_t rows, std::size_t dim_theta, std::size_t dim_x, std::size_t columns)
+      : theta(rows, dim_theta), x(rows, dim_x), candidates(rows, columns) {
     RandomStream random(2, Stream::check, rows * 1000 + columns);
     for (float& v : theta.values()) v = static_cast<float>(random.normal());
     for (float& v : x.values()) v = static_cast<float>(random.normal());
     for (std::size_t b = 0; b < rows; ++b) {
       candidates(b, 0) = static_cast<std::uint32_t>(b);
-      for (std::size_t c = 1; c < columns; ++c) candidates(b, c) = static_cast<std::uint32_t>((b + 3 * c) % rows);
+      for (std::size_t c = 1; c < columns; ++c)
+        candidates(b, c) = static_cast<std::uint32_t>((b + 3 * c) % rows);
     }
     batch = {theta, x, candidates};
   }
@@ -55,7 +57,10 @@ PairNetwork busy_network(const PairNetworkShape& shape) {
 }
 
 RowLoss row_loss(const ContrastiveLoss& loss) {
-  return {[](const void* context, std::span<const float> logits, std::span<float> d) { return static_cast<const ContrastiveLoss*>(context)->row(logits, d); }, &loss};
+  return {[](const void* context, std::span<const float> logits, std::span<float> d) {
+            return static_cast<const ContrastiveLoss*>(context)->row(logits, d);
+          },
+          &loss};
 }
 
 using Case = std::tuple<std::string, Norm>;
@@ -68,7 +73,10 @@ class PairStep : public ::testing::TestWithParam<Case> {
     }
   }
   std::string isa() const { return std::get<0>(GetParam()); }
-  PairNetworkShape shape() const { return {.dim_theta = 3, .dim_x = 5, .hidden_features = 11, .num_blocks = 2, .norm = std::get<1>(GetParam())}; }
+  PairNetworkShape shape() const {
+    return {
+        .dim_theta = 3, .dim_x = 5, .hidden_features = 11, .num_blocks = 2, .norm = std::get<1>(GetParam())};
+  }
 };
 
 TEST_P(PairStep, GradientMatchesFiniteDifferencesInDouble) {
@@ -82,7 +90,8 @@ TEST_P(PairStep, GradientMatchesFiniteDifferencesInDouble) {
   const double expected_loss = truth.loss(problem.batch, gamma);
   std::vector<float> gradient(network.weights().size());
   PairNetwork trained = network;
-  EXPECT_NEAR(step->loss_and_gradient(trained, problem.batch, row_loss(loss), gradient), expected_loss, 2e-6 * std::max(1.0, expected_loss));
+  EXPECT_NEAR(step->loss_and_gradient(trained, problem.batch, row_loss(loss), gradient), expected_loss,
+              2e-6 * std::max(1.0, expected_loss));
 
   double largest = 0;
   for (const float g : gradient) largest = std::max(largest, static_cast<double>(std::fabs(g)));
@@ -128,12 +137,14 @@ TEST_P(PairStep, EvaluationModeMatchesTheDoubleNetwork) {
   const std::vector<double> expected = truth.logits(problem.batch);
   Matrix<float> logits(30, 4);
   step->logits(network, problem.batch, logits);
-  for (std::size_t i = 0; i < expected.size(); ++i) ASSERT_NEAR(logits.values()[i], expected[i], 2e-5 * (1 + std::fabs(expected[i])));
+  for (std::size_t i = 0; i < expected.size(); ++i)
+    ASSERT_NEAR(logits.values()[i], expected[i], 2e-5 * (1 + std::fabs(expected[i])));
   // The evaluator of one x agrees with the step.
   const PairEvaluator evaluate(network, problem.x.row(7), isa(), pool);
   std::vector<float> values(30);
   evaluate(problem.theta, values);
-  for (std::size_t c = 0; c < 4; ++c) EXPECT_NEAR(values[problem.candidates(7, c)], logits(7, c), 1e-5 * (1 + std::fabs(logits(7, c))));
+  for (std::size_t c = 0; c < 4; ++c)
+    EXPECT_NEAR(values[problem.candidates(7, c)], logits(7, c), 1e-5 * (1 + std::fabs(logits(7, c))));
 }
 
 TEST_P(PairStep, SameBitsForAnyNumberOfThreads) {
@@ -147,7 +158,8 @@ TEST_P(PairStep, SameBitsForAnyNumberOfThreads) {
     PairNetwork network = busy_network(shape());
     std::vector<float> gradient(network.weights().size());
     double value = 0;
-    for (int repeat = 0; repeat < 2; ++repeat) value = step->loss_and_gradient(network, problem.batch, row_loss(loss), gradient);
+    for (int repeat = 0; repeat < 2; ++repeat)
+      value = step->loss_and_gradient(network, problem.batch, row_loss(loss), gradient);
     gradient.insert(gradient.end(), network.statistics().begin(), network.statistics().end());
     if (first.empty()) {
       first = gradient;
@@ -176,11 +188,16 @@ TEST_P(PairStep, RefusesShapesThatDoNotFit) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, PairStep,
-                         ::testing::Combine(::testing::Values("ref", "avx2"), ::testing::Values(Norm::batch, Norm::layer, Norm::none)),
-                         [](const auto& instance) { return std::get<0>(instance.param) + "_" + std::string(norm_name(std::get<1>(instance.param))); });
+                         ::testing::Combine(::testing::Values("ref", "avx2"),
+                                            ::testing::Values(Norm::batch, Norm::layer, Norm::none)),
+                         [](const auto& instance) {
+                           return std::get<0>(instance.param) + "_" +
+                                  std::string(norm_name(std::get<1>(instance.param)));
+                         });
 
 TEST(PairStepBatchNorm, RunningStatisticsFollowTheBatch) {
-  const PairNetworkShape shape = {.dim_theta = 3, .dim_x = 5, .hidden_features = 11, .num_blocks = 1, .norm = Norm::batch};
+  const PairNetworkShape shape = {
+      .dim_theta = 3, .dim_x = 5, .hidden_features = 11, .num_blocks = 1, .norm = Norm::batch};
   const Problem problem(23, 3, 5, 7);
   const ContrastiveLoss loss(LossKind::nre_c, 6, 1.0, true);
   ThreadPool pool(1);
@@ -194,16 +211,20 @@ TEST(PairStepBatchNorm, RunningStatisticsFollowTheBatch) {
   for (std::size_t b = 0; b < 23; ++b) {
     for (const std::uint32_t t : problem.candidates.row(b)) {
       double value = network.weights()[network.bias_in()];
-      for (std::size_t k = 0; k < 3; ++k) value += problem.theta(t, k) * network.weights()[network.theta_in() + k * network.width()];
-      for (std::size_t k = 0; k < 5; ++k) value += problem.x(b, k) * network.weights()[network.x_in() + k * network.width()];
+      for (std::size_t k = 0; k < 3; ++k)
+        value += problem.theta(t, k) * network.weights()[network.theta_in() + k * network.width()];
+      for (std::size_t k = 0; k < 5; ++k)
+        value += problem.x(b, k) * network.weights()[network.x_in() + k * network.width()];
       z.push_back(value);
     }
   }
   double mean = 0, variance = 0;
   for (const double v : z) mean += v / static_cast<double>(z.size());
   for (const double v : z) variance += (v - mean) * (v - mean) / static_cast<double>(z.size() - 1);
-  EXPECT_NEAR(network.statistics()[network.running_mean(0, 0)], 0.9 * before[network.running_mean(0, 0)] + 0.1 * mean, 1e-5);
-  EXPECT_NEAR(network.statistics()[network.running_variance(0, 0)], 0.9 * before[network.running_variance(0, 0)] + 0.1 * variance, 1e-5);
+  EXPECT_NEAR(network.statistics()[network.running_mean(0, 0)],
+              0.9 * before[network.running_mean(0, 0)] + 0.1 * mean, 1e-5);
+  EXPECT_NEAR(network.statistics()[network.running_variance(0, 0)],
+              0.9 * before[network.running_variance(0, 0)] + 0.1 * variance, 1e-5);
 }
 
 }  // namespace

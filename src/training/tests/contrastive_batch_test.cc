@@ -32,8 +32,8 @@ TEST(ContrastiveBatch, IndependentSetsDifferBetweenRowsAndTerms) {
   std::set<std::uint32_t> first_distances;
   for (std::size_t b = 0; b < 50; ++b) {
     const auto row = candidates.row(b);
-    EXPECT_EQ(std::set<std::uint32_t>(row.begin(), row.begin() + k).size(), k);        // joint term with own
-    EXPECT_EQ(std::set<std::uint32_t>(row.begin() + k, row.end()).size(), k);          // marginal term
+    EXPECT_EQ(std::set<std::uint32_t>(row.begin(), row.begin() + k).size(), k);  // joint term with own
+    EXPECT_EQ(std::set<std::uint32_t>(row.begin() + k, row.end()).size(), k);    // marginal term
     EXPECT_EQ(std::count(row.begin() + k, row.end(), static_cast<std::uint32_t>(b)), 0);
     first_distances.insert((row[1] + 50 - static_cast<std::uint32_t>(b)) % 50);
   }
@@ -67,7 +67,8 @@ TEST(ContrastiveBatch, MultiClassNeedsOneFewerOther) {
     fill_candidates(loss, 0, 9, random, candidates);
     FAIL() << "no error";
   } catch (const ShapeError& error) {
-    EXPECT_EQ(std::string(error.what()), "contrastive batch: 9 contrastive parameters need a pool of at least 10 thetas but it has 9");
+    EXPECT_EQ(std::string(error.what()),
+              "contrastive batch: 9 contrastive parameters need a pool of at least 10 thetas but it has 9");
   }
 }
 

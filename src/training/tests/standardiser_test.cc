@@ -30,14 +30,17 @@ TEST(Standardiser, UsesMeanAndUnbiasedSd) {
 TEST(Standardiser, CentresAConstantColumnAndLeavesItsScale) {
   for (const double value : {0.0, -0.087, 3e300, 1e-300}) {
     StandardiserReport report;
-    const Standardiser s = fit_standardiser(column_of(1000, [&](std::size_t) { return value; }), StandardiserMethod::independent, report);
+    const Standardiser s = fit_standardiser(column_of(1000, [&](std::size_t) { return value; }),
+                                            StandardiserMethod::independent, report);
     EXPECT_EQ(s.scale[0], 1.0) << value;
     EXPECT_EQ(s.shift[0], value);
     EXPECT_EQ(report.constant_columns.size(), 1u);
   }
   // Constant up to rounding: sd 1.4e-17 about -0.087.
   StandardiserReport report;
-  const Standardiser s = fit_standardiser(column_of(1000, [](std::size_t i) { return i % 2 ? -0.087 : std::nextafter(-0.087, 0.0); }), StandardiserMethod::independent, report);
+  const Standardiser s = fit_standardiser(
+      column_of(1000, [](std::size_t i) { return i % 2 ? -0.087 : std::nextafter(-0.087, 0.0); }),
+      StandardiserMethod::independent, report);
   EXPECT_EQ(s.scale[0], 1.0);
   EXPECT_EQ(report.constant_columns.size(), 1u);
 }
@@ -56,11 +59,13 @@ TEST(Standardiser, KeepsSmallVariationOnAHugeOffset) {
   EXPECT_NEAR(s.scale[0], 1e-3, 4e-5);
   Matrix<float> z(5000, 1);
   s.apply(x, z);
-  for (std::size_t i = 0; i < 5000; ++i) ASSERT_NEAR(z(i, 0), (2460000.5 + noise[i] - s.shift[0]) / s.scale[0], 1e-5);
+  for (std::size_t i = 0; i < 5000; ++i)
+    ASSERT_NEAR(z(i, 0), (2460000.5 + noise[i] - s.shift[0]) / s.scale[0], 1e-5);
 }
 
 TEST(Standardiser, ReportsHeavyTailsAndRobustIgnoresThem) {
-  const Matrix<double> x = column_of(10001, [](std::size_t i) { return i == 0 ? 1e6 : static_cast<double>(i % 101) / 100; });
+  const Matrix<double> x =
+      column_of(10001, [](std::size_t i) { return i == 0 ? 1e6 : static_cast<double>(i % 101) / 100; });
   StandardiserReport report;
   const Standardiser plain = fit_standardiser(x, StandardiserMethod::independent, report);
   EXPECT_EQ(report.heavy_tailed_columns.size(), 1u);

@@ -14,12 +14,17 @@ inline Prior toy_prior() {
 }
 
 inline SimulationSet toy_simulations(std::size_t n, ThreadPool& pool, std::uint64_t seed = 1) {
-  const FunctionSimulator simulator("toy", 1, 1, [](std::span<const double> theta, RandomStream& random, std::span<double> x) { x[0] = theta[0] + 0.1 * random.normal(); });
+  const FunctionSimulator simulator(
+      "toy", 1, 1, [](std::span<const double> theta, RandomStream& random, std::span<double> x) {
+        x[0] = theta[0] + 0.1 * random.normal();
+      });
   return simulate_from_prior(toy_prior(), simulator, n, seed, pool);
 }
 
 /// A network and a run that take well under a second.
-inline NetworkOptions small_network(const char* norm = "layer") { return {.hidden_features = 16, .num_blocks = 1, .norm = norm}; }
+inline NetworkOptions small_network(const char* norm = "layer") {
+  return {.hidden_features = 16, .num_blocks = 1, .norm = norm};
+}
 inline TrainingOptions short_training() {
   TrainingOptions options;
   options.num_classes = 9;

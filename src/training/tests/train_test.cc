@@ -1,6 +1,7 @@
 #include "nrec/training/train.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <filesystem>
@@ -8,7 +9,6 @@
 #include <functional>
 #include <sstream>
 #include <string>
-#include <unistd.h>
 #include <vector>
 
 #include "nrec/core/error.h"
@@ -41,7 +41,9 @@ std::string bytes_of(const std::filesystem::path& path) {
 class TrainTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    folder_ = std::filesystem::temp_directory_path() / ("nrec_train_" + std::string(::testing::UnitTest::GetInstance()->current_test_info()->name()) + std::to_string(::getpid()));
+    folder_ = std::filesystem::temp_directory_path() /
+              ("nrec_train_" + std::string(::testing::UnitTest::GetInstance()->current_test_info()->name()) +
+               std::to_string(::getpid()));
     std::filesystem::create_directories(folder_);
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
@@ -58,7 +60,8 @@ TEST_F(TrainTest, LearnsTheToyWithoutTheShiftOfTheErratum) {
   const SimulationSet simulations = toy_simulations(4000, pool_);
   const TrainingResult result = train(toy_prior(), simulations, small_network(), options, run_);
   ASSERT_TRUE(result.summary.usable);
-  const EpochRecord& best = result.estimator->history[static_cast<std::size_t>(result.summary.best_epoch) - 1];
+  const EpochRecord& best =
+      result.estimator->history[static_cast<std::size_t>(result.summary.best_epoch) - 1];
   EXPECT_NEAR(best.mean_ratio, 1.0, 0.25);
   EXPECT_GT(best.i1, 1.4);
   EXPECT_LT(best.i1, 2.178 + 0.15);  // never above the true mutual information beyond its error
@@ -71,7 +74,8 @@ TEST_F(TrainTest, SameBitsForAnyNumberOfThreadsAndEveryNorm) {
     for (const int threads : {1, 2, 3, 7}) {
       ThreadPool pool(threads);
       const RunContext run{.pool = pool};
-      const TrainingResult result = train(toy_prior(), simulations, small_network(norm), short_training(), run);
+      const TrainingResult result =
+          train(toy_prior(), simulations, small_network(norm), short_training(), run);
       save_estimator(*result.estimator, folder_ / "e.safetensors");
       const std::string bytes = bytes_of(folder_ / "e.safetensors");
       if (first.empty()) first = bytes;
@@ -82,7 +86,8 @@ TEST_F(TrainTest, SameBitsForAnyNumberOfThreadsAndEveryNorm) {
 
 TEST_F(TrainTest, ResumesToTheSameBitsAfterAStopAnywhere) {
   const SimulationSet simulations = toy_simulations(600, pool_);
-  const TrainingResult unbroken = train(toy_prior(), simulations, small_network("batch"), short_training(), run_);
+  const TrainingResult unbroken =
+      train(toy_prior(), simulations, small_network("batch"), short_training(), run_);
   save_estimator(*unbroken.estimator, folder_ / "unbroken.safetensors");
   // A time limit of 0 stops before the first step; growing limits stop at arbitrary later ones.
   const CheckpointOptions checkpoint{folder_ / "checkpoint.safetensors", true};
@@ -91,9 +96,11 @@ TEST_F(TrainTest, ResumesToTheSameBitsAfterAStopAnywhere) {
   for (; status == TrainingStatus::budget_spent && pieces < 1000; ++pieces) {
     RunContext piece{.pool = pool_};
     piece.time_limit = pieces == 0 ? 0.0 : 0.002;
-    const TrainingResult result = train(toy_prior(), simulations, small_network("batch"), short_training(), piece, checkpoint);
+    const TrainingResult result =
+        train(toy_prior(), simulations, small_network("batch"), short_training(), piece, checkpoint);
     status = result.summary.status;
-    if (status == TrainingStatus::epochs_done) save_estimator(*result.estimator, folder_ / "pieces.safetensors");
+    if (status == TrainingStatus::epochs_done)
+      save_estimator(*result.estimator, folder_ / "pieces.safetensors");
   }
   ASSERT_EQ(status, TrainingStatus::epochs_done);
   EXPECT_GT(pieces, 2);
@@ -106,7 +113,10 @@ TEST_F(TrainTest, RefusesACheckpointOfAnotherRun) {
   train(toy_prior(), simulations, small_network(), short_training(), run_, checkpoint);
   TrainingOptions other = short_training();
   other.gamma = 2.0;
-  EXPECT_NE(error_of([&] { train(toy_prior(), simulations, small_network(), other, run_, checkpoint); }).find("belongs to other simulations, settings, seed"), std::string::npos);
+  EXPECT_NE(error_of([&] {
+              train(toy_prior(), simulations, small_network(), other, run_, checkpoint);
+            }).find("belongs to other simulations, settings, seed"),
+            std::string::npos);
   TrainingOptions longer = short_training();
   longer.max_num_epochs = 7;  // a budget: may be raised
   EXPECT_EQ(train(toy_prior(), simulations, small_network(), longer, run_, checkpoint).summary.num_epochs, 7);
@@ -119,13 +129,24 @@ TEST_F(TrainTest, HandlesOrRefusesTinySets) {
     TrainingOptions options = short_training();
     options.num_classes = num_classes;
     options.max_num_epochs = 2;
-    return error_of([&] { train(toy_prior(), toy_simulations(rows, pool_), small_network(), options, run_); });
+    return error_of(
+        [&] { train(toy_prior(), toy_simulations(rows, pool_), small_network(), options, run_); });
   };
-  EXPECT_EQ(message(1, 9), "train: 1 simulations cannot be split into training and validation rows with validation_fraction = 0.1; simulate more");
-  EXPECT_EQ(message(2, 9), "train: num_classes = 9 needs a batch of at least 10 rows but only 1 of the 2 simulations are training rows; simulate more");
-  EXPECT_EQ(message(10, 9), "train: num_classes = 9 needs a batch of at least 10 rows but only 9 of the 10 simulations are training rows; simulate more or lower num_classes to at most 8");
-  EXPECT_EQ(message(60, 99), "train: num_classes = 99 needs a batch of at least 100 rows but only 54 of the 60 simulations are training rows; simulate more or lower num_classes to at most 53");
-  EXPECT_EQ(message(1000, 128), "train: num_classes = 128 needs a batch of at least 129 rows but training_batch_size = 128; raise it or lower num_classes to at most 127");
+  EXPECT_EQ(message(1, 9),
+            "train: 1 simulations cannot be split into training and validation rows with validation_fraction "
+            "= 0.1; simulate more");
+  EXPECT_EQ(message(2, 9),
+            "train: num_classes = 9 needs a batch of at least 10 rows but only 1 of the 2 simulations are "
+            "training rows; simulate more");
+  EXPECT_EQ(message(10, 9),
+            "train: num_classes = 9 needs a batch of at least 10 rows but only 9 of the 10 simulations are "
+            "training rows; simulate more or lower num_classes to at most 8");
+  EXPECT_EQ(message(60, 99),
+            "train: num_classes = 99 needs a batch of at least 100 rows but only 54 of the 60 simulations "
+            "are training rows; simulate more or lower num_classes to at most 53");
+  EXPECT_EQ(message(1000, 128),
+            "train: num_classes = 128 needs a batch of at least 129 rows but training_batch_size = 128; "
+            "raise it or lower num_classes to at most 127");
   EXPECT_EQ(message(10, 8), "no error");
   EXPECT_EQ(message(60, 53), "no error");
   EXPECT_EQ(message(1000, 127), "no error");
@@ -135,7 +156,8 @@ TEST_F(TrainTest, SaysWhenValidationRowsAreFewerThanACandidateSet) {
   TrainingOptions options = short_training();
   options.num_classes = 20;
   options.max_num_epochs = 1;
-  const TrainingResult result = train(toy_prior(), toy_simulations(100, pool_), small_network(), options, run_);
+  const TrainingResult result =
+      train(toy_prior(), toy_simulations(100, pool_), small_network(), options, run_);
   ASSERT_EQ(result.summary.warnings.size(), 1u);
   EXPECT_NE(result.summary.warnings[0].find("only 10 validation rows"), std::string::npos);
 }
@@ -143,16 +165,28 @@ TEST_F(TrainTest, SaysWhenValidationRowsAreFewerThanACandidateSet) {
 TEST_F(TrainTest, RefusesBadRows) {
   SimulationSet set = toy_simulations(600, pool_);
   set.x(17, 0) = std::nan("");
-  EXPECT_NE(error_of([&] { train(toy_prior(), set, small_network(), short_training(), run_); }).find("train: x[17, 0] = nan; rows of failed simulations"), std::string::npos);
+  EXPECT_NE(error_of([&] {
+              train(toy_prior(), set, small_network(), short_training(), run_);
+            }).find("train: x[17, 0] = nan; rows of failed simulations"),
+            std::string::npos);
   set = toy_simulations(600, pool_);
   set.theta(3, 0) = 2.0;
-  EXPECT_NE(error_of([&] { train(toy_prior(), set, small_network(), short_training(), run_); }).find("theta row 3 is outside the support of the prior"), std::string::npos);
+  EXPECT_NE(error_of([&] {
+              train(toy_prior(), set, small_network(), short_training(), run_);
+            }).find("theta row 3 is outside the support of the prior"),
+            std::string::npos);
   set = toy_simulations(600, pool_);
   for (std::size_t i = 0; i < 600; ++i) set.theta(i, 0) = 0.5;
-  EXPECT_NE(error_of([&] { train(toy_prior(), set, small_network(), short_training(), run_); }).find("theta column 0 (theta) is constant"), std::string::npos);
+  EXPECT_NE(error_of([&] {
+              train(toy_prior(), set, small_network(), short_training(), run_);
+            }).find("theta column 0 (theta) is constant"),
+            std::string::npos);
   set = toy_simulations(600, pool_);
   set.x = Matrix<double>(599, 1);
-  EXPECT_NE(error_of([&] { train(toy_prior(), set, small_network(), short_training(), run_); }).find("theta has 600 rows but x has 599"), std::string::npos);
+  EXPECT_NE(error_of([&] {
+              train(toy_prior(), set, small_network(), short_training(), run_);
+            }).find("theta has 600 rows but x has 599"),
+            std::string::npos);
 }
 
 TEST_F(TrainTest, DivergenceIsAStatusNotAnException) {
@@ -160,7 +194,8 @@ TEST_F(TrainTest, DivergenceIsAStatusNotAnException) {
   options.learning_rate = 1.0;
   options.clip_max_norm = 0.0;
   SimulationSet set = toy_simulations(600, pool_);
-  for (std::size_t i = 0; i < 600; ++i) set.x(i, 0) = i == 0 ? 1e300 : 0.0;  // float32 overflows in the network
+  for (std::size_t i = 0; i < 600; ++i)
+    set.x(i, 0) = i == 0 ? 1e300 : 0.0;  // float32 overflows in the network
   options.standardise_x = "none";
   const TrainingResult result = train(toy_prior(), set, small_network("none"), options, run_);
   EXPECT_EQ(result.summary.status, TrainingStatus::diverged);
@@ -172,7 +207,8 @@ TEST_F(TrainTest, StopsWhenTheValidationLossStopsImproving) {
   options.stop_after_epochs = 2;
   options.learning_rate = 0.05;
   options.max_num_epochs = 500;
-  const TrainingResult result = train(toy_prior(), toy_simulations(600, pool_), small_network(), options, run_);
+  const TrainingResult result =
+      train(toy_prior(), toy_simulations(600, pool_), small_network(), options, run_);
   EXPECT_EQ(result.summary.status, TrainingStatus::converged);
   EXPECT_EQ(result.summary.num_epochs, result.summary.best_epoch + 2);
 }
@@ -185,13 +221,15 @@ TEST_F(TrainTest, PlateauScheduleConvergesAndResumesToTheSameBits) {
   const SimulationSet simulations = toy_simulations(600, pool_);
   const TrainingResult unbroken = train(toy_prior(), simulations, small_network(), options, run_);
   EXPECT_EQ(unbroken.summary.status, TrainingStatus::converged);
-  EXPECT_NE(unbroken.summary.message.find("6 halvings of the learning rate"), std::string::npos) << unbroken.summary.message;
+  EXPECT_NE(unbroken.summary.message.find("6 halvings of the learning rate"), std::string::npos)
+      << unbroken.summary.message;
   save_estimator(*unbroken.estimator, folder_ / "unbroken.safetensors");
   const CheckpointOptions checkpoint{folder_ / "checkpoint.safetensors", true};
   RunContext piece{.pool = pool_};
   piece.time_limit = unbroken.summary.seconds / 7;
   for (int pieces = 0; pieces < 1000; ++pieces) {
-    const TrainingResult result = train(toy_prior(), simulations, small_network(), options, piece, checkpoint);
+    const TrainingResult result =
+        train(toy_prior(), simulations, small_network(), options, piece, checkpoint);
     if (result.summary.status == TrainingStatus::budget_spent) continue;
     EXPECT_GT(pieces, 1);
     save_estimator(*result.estimator, folder_ / "pieces.safetensors");
@@ -208,7 +246,8 @@ TEST_F(TrainTest, ValidationRowsAreTheOnesLeftOutOfTraining) {
 }
 
 TEST_F(TrainTest, EstimatorFileRoundTripsAndRefusesDamage) {
-  const TrainingResult result = train(toy_prior(), toy_simulations(600, pool_), small_network("batch"), short_training(), run_);
+  const TrainingResult result =
+      train(toy_prior(), toy_simulations(600, pool_), small_network("batch"), short_training(), run_);
   const auto path = folder_ / "e.safetensors";
   save_estimator(*result.estimator, path);
   const RatioEstimator copy = load_estimator(path);
@@ -230,8 +269,13 @@ TEST_F(TrainTest, EstimatorFileRoundTripsAndRefusesDamage) {
     } catch (const Error&) {
     }
   }
-  EXPECT_NE(error_of([&] { result.estimator->encode_x(std::vector<double>{1.0, 2.0}); }).find("x_o has 2 numbers; the simulations have 1 columns"), std::string::npos);
-  EXPECT_NE(error_of([&] { result.estimator->encode_x(std::vector<double>{std::nan("")}); }).find("x_o[0] = nan"), std::string::npos);
+  EXPECT_NE(error_of([&] {
+              result.estimator->encode_x(std::vector<double>{1.0, 2.0});
+            }).find("x_o has 2 numbers; the simulations have 1 columns"),
+            std::string::npos);
+  EXPECT_NE(
+      error_of([&] { result.estimator->encode_x(std::vector<double>{std::nan("")}); }).find("x_o[0] = nan"),
+      std::string::npos);
 }
 
 TEST_F(TrainTest, AcceptsAPriorGivenBySamples) {
