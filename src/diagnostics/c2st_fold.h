@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "diagnostics/mt19937_stream.h"
+#include "core/mt19937_stream.h"
 #include "nrec/core/array.h"
 #include "nrec/diagnostics/c2st.h"
 #include "nrec/kernels/small_mlp.h"

@@ -7,6 +7,8 @@
 #include <numeric>
 #include <span>
 
+#include "core/sorted_quantile.h"
+
 namespace nrec {
 
 namespace {
@@ -136,12 +138,9 @@ double ess(const Chains& chains) {
   return total / std::max(tau, 1.0 / std::log10(total));
 }
 
-double quantile(std::vector<double> values, double q) {
+std::vector<double> sorted(std::vector<double> values) {
   std::sort(values.begin(), values.end());
-  const double position = q * static_cast<double>(values.size() - 1);
-  const auto below = static_cast<std::size_t>(position);
-  const std::size_t above = std::min(below + 1, values.size() - 1);
-  return values[below] + (position - static_cast<double>(below)) * (values[above] - values[below]);
+  return values;
 }
 
 /// ESS of the indicator "at most the q quantile".
@@ -159,7 +158,7 @@ double split_r_hat(const Chains& chains) {
   if (too_short(chains)) return kNan;
   const Chains halves = split(chains);
   Chains folded = halves;
-  const double median = quantile(pooled(halves), 0.5);
+  const double median = sorted_quantile(sorted(pooled(halves)), 0.5);
   for (std::vector<double>& chain : folded) {
     for (double& value : chain) value = std::fabs(value - median);
   }
@@ -171,8 +170,9 @@ double bulk_ess(const Chains& chains) { return too_short(chains) ? kNan : ess(no
 double tail_ess(const Chains& chains) {
   if (too_short(chains)) return kNan;
   const Chains halves = split(chains);
-  const std::vector<double> all = pooled(chains);
-  return std::min(quantile_ess(halves, quantile(all, 0.05)), quantile_ess(halves, quantile(all, 0.95)));
+  const std::vector<double> all = sorted(pooled(chains));
+  return std::min(quantile_ess(halves, sorted_quantile(all, 0.05)),
+                  quantile_ess(halves, sorted_quantile(all, 0.95)));
 }
 
 }  // namespace nrec

@@ -4,18 +4,9 @@
 #include <cmath>
 #include <limits>
 
+#include "core/sorted_quantile.h"
+
 namespace nrec {
-
-namespace {
-
-double quantile(const std::vector<double>& sorted, double q) {
-  const double position = q * static_cast<double>(sorted.size() - 1);
-  const auto below = static_cast<std::size_t>(position);
-  const std::size_t above = std::min(below + 1, sorted.size() - 1);
-  return sorted[below] + (position - static_cast<double>(below)) * (sorted[above] - sorted[below]);
-}
-
-}  // namespace
 
 std::vector<MarginalSummary> summarise(const PosteriorDraws& draws) {
   std::vector<MarginalSummary> table;
@@ -34,9 +25,9 @@ std::vector<MarginalSummary> summarise(const PosteriorDraws& draws) {
     for (const double value : column) square += (value - row.mean) * (value - row.mean);
     row.sd =
         n > 1 ? std::sqrt(square / static_cast<double>(n - 1)) : std::numeric_limits<double>::quiet_NaN();
-    row.quantile05 = quantile(column, 0.05);
-    row.quantile50 = quantile(column, 0.50);
-    row.quantile95 = quantile(column, 0.95);
+    row.quantile05 = sorted_quantile(column, 0.05);
+    row.quantile50 = sorted_quantile(column, 0.50);
+    row.quantile95 = sorted_quantile(column, 0.95);
     row.ess = static_cast<double>(n);  // of independent draws
     const RecordValue* bulk = draws.statistics.find("ess_bulk");
     const auto* values = bulk ? std::get_if<std::vector<double>>(bulk) : nullptr;

@@ -1,67 +1,13 @@
 #include "frozen_inputs.h"
 
 #include <cmath>
-#include <random>
-#include <span>
-#include <utility>
+
+#include "core/mt19937_stream.h"
 
 namespace nrec::tasks {
 namespace {
 
 constexpr std::uint32_t kSeed = 42;
-
-// The generator the constants were drawn with: 53-bit uniforms and polar normals over MT19937, second coordinate first.
-class LegacyRandom {
- public:
-  explicit LegacyRandom(std::uint32_t seed) : engine_(seed) {}
-
-  double uniform() {
-    const auto high = static_cast<double>(engine_() >> 5);
-    const auto low = static_cast<double>(engine_() >> 6);
-    return (high * 67108864.0 + low) / 9007199254740992.0;
-  }
-
-  double normal() {
-    if (has_spare_) {
-      has_spare_ = false;
-      return spare_;
-    }
-    double p = 0.0;
-    double q = 0.0;
-    double square = 0.0;
-    do {
-      p = 2.0 * uniform() - 1.0;
-      q = 2.0 * uniform() - 1.0;
-      square = p * p + q * q;
-    } while (square >= 1.0 || square == 0.0);
-    const double scale = std::sqrt(-2.0 * std::log(square) / square);
-    spare_ = scale * p;
-    has_spare_ = true;
-    return scale * q;
-  }
-
-  // Uniform in 0 .. most, by masking and rejection.
-  std::uint32_t integer(std::uint32_t most) {
-    if (most == 0) return 0;
-    std::uint32_t mask = most;
-    for (const int shift : {1, 2, 4, 8, 16}) mask |= mask >> shift;
-    std::uint32_t value = 0;
-    do {
-      value = static_cast<std::uint32_t>(engine_()) & mask;
-    } while (value > most);
-    return value;
-  }
-
-  void shuffle(std::span<std::uint32_t> values) {
-    for (auto i = static_cast<std::uint32_t>(values.size()) - 1; i >= 1; --i)
-      std::swap(values[i], values[integer(i)]);
-  }
-
- private:
-  std::mt19937 engine_;
-  bool has_spare_ = false;
-  double spare_ = 0.0;
-};
 
 // Second differences plus a growing ridge: smooth filters, less so at long delays.
 Matrix<double> filter_precision() {
@@ -88,7 +34,7 @@ Matrix<double> filter_precision() {
 GlmDesign make_glm_design() {
   constexpr double kOffsetPrecision = 0.5;
   GlmDesign glm{{}, Matrix<double>(kGlmBins, kGlmParameters), Matrix<double>(kGlmParameters, kGlmParameters)};
-  LegacyRandom random(kSeed);
+  Mt19937Stream random(kSeed);
   for (double& value : glm.stimulus) value = static_cast<double>(static_cast<float>(random.normal()));
   for (std::size_t t = 0; t < kGlmBins; ++t) {
     glm.design(t, 0) = 1.0;
@@ -108,7 +54,7 @@ DistractorNoise make_distractor_noise() {
   constexpr double kScale = 3.0;
   DistractorNoise noise{
       Matrix<double>(kNoiseComponents, kSlcpNoise), Matrix<double>(kNoiseComponents, kTriangle), {}};
-  LegacyRandom random(kSeed);
+  Mt19937Stream random(kSeed);
   for (double& value : noise.location.values()) value = kLocationSpread * random.normal();
   for (std::size_t c = 0; c < kNoiseComponents; ++c) {
     double* factor = noise.factor.row(c).data();

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/sorted_quantile.h"
 #include "nrec/core/error.h"
 
 namespace nrec {
@@ -36,17 +37,6 @@ ColumnMoments moments_of(MatrixView<const double> values, std::size_t column) {
     sum2 += d * d;
   }
   return {origin + offset, values.rows > 1 ? std::sqrt(sum2 / (n - 1)) : 0.0, size};
-}
-
-/// Value of rank q (n - 1) with linear interpolation; reorders `sorted`'s storage.
-double quantile(std::vector<double>& column, double q) {
-  const double position = q * static_cast<double>(column.size() - 1);
-  const auto below = static_cast<std::ptrdiff_t>(std::floor(position));
-  std::nth_element(column.begin(), column.begin() + below, column.end());
-  const double low = column[static_cast<std::size_t>(below)];
-  if (static_cast<std::size_t>(below) + 1 == column.size()) return low;
-  const double high = *std::min_element(column.begin() + below + 1, column.end());
-  return low + (position - static_cast<double>(below)) * (high - low);
 }
 
 }  // namespace
@@ -86,11 +76,12 @@ Standardiser fit_standardiser(MatrixView<const double> values, StandardiserMetho
       continue;
     }
     for (std::size_t i = 0; i < values.rows; ++i) column[i] = values(i, j);
-    const double iqr = quantile(column, 0.75) - quantile(column, 0.25);
+    std::sort(column.begin(), column.end());
+    const double iqr = sorted_quantile(column, 0.75) - sorted_quantile(column, 0.25);
     if (!constant && iqr > rounding && moments.sd > kHeavyTail * iqr / kNormalIqr)
       report.heavy_tailed_columns.push_back(j);
     if (method == StandardiserMethod::robust && !constant && iqr > rounding) {
-      result.shift.push_back(quantile(column, 0.5));
+      result.shift.push_back(sorted_quantile(column, 0.5));
       result.scale.push_back(iqr / kNormalIqr);
     } else {
       result.shift.push_back(moments.mean);

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "diagnostics/c2st_fold.h"
-#include "diagnostics/mt19937_stream.h"
+#include "core/mt19937_stream.h"
 #include "nrec/core/error.h"
 #include "nrec/core/random.h"
 
