@@ -9,6 +9,7 @@
 #include "help_text.h"
 #include "nrec/core/error.h"
 #include "nrec/core/suggest.h"
+#include "progress_sink.h"
 #include "verbs.h"
 
 namespace nrec::app {
@@ -30,8 +31,8 @@ std::string reason_of(ExitCode code) {
 
 int report(const std::string& who, const std::exception& error) {
   const ExitCode code = exit_code_of(error);
-  fmt::print(stderr, "{}: error: {}\n", who, error.what());
-  fmt::print(stderr, "{}: ended: {} (exit code {})\n", who, reason_of(code), static_cast<int>(code));
+  to_stderr(fmt::format("{}: error: {}\n", who, error.what()));
+  to_stderr(fmt::format("{}: ended: {} (exit code {})\n", who, reason_of(code), static_cast<int>(code)));
   return code;
 }
 
@@ -40,8 +41,8 @@ int run_without_verb(const std::vector<std::string>& words, const std::vector<st
   std::vector<const VerbSyntax*> syntaxes;
   for (const auto& verb : verbs) syntaxes.push_back(&verb->syntax());
   if (words.empty()) {
-    fmt::print(stderr, "{}\nnrec: no verb is given (exit code {})\n", help_text(syntaxes),
-               static_cast<int>(kUsage));
+    to_stderr(fmt::format("{}\nnrec: no verb is given (exit code {})\n", help_text(syntaxes),
+                          static_cast<int>(kUsage)));
     return kUsage;
   }
   const bool wants_help = words[0] == "--help" || words[0] == "-h" || words[0] == "help";

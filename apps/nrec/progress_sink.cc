@@ -35,6 +35,11 @@ std::string progress_text(const ProgressUpdate& update) {
 
 }  // namespace
 
+void to_stderr(const std::string& text) {
+  std::fputs(text.c_str(), stderr);
+  std::fflush(stderr);
+}
+
 std::string duration_text(double seconds) {
   if (seconds < 10) return fmt::format("{:.1f} s", seconds);
   const auto whole = static_cast<long long>(std::llround(std::min(seconds, 1e15)));
@@ -50,13 +55,13 @@ ProgressSink::~ProgressSink() { clear_progress(); }
 
 void ProgressSink::clear_progress() {
   if (shown_width_ == 0) return;
-  fmt::print(stderr, "\r{:{}}\r", "", shown_width_);
+  to_stderr(fmt::format("\r{:{}}\r", "", shown_width_));
   shown_width_ = 0;
 }
 
 void ProgressSink::line(std::string_view text) {
   clear_progress();
-  fmt::print(stderr, "{}\n", text);
+  to_stderr(fmt::format("{}\n", text));
 }
 
 void ProgressSink::info(std::string_view text) {
@@ -75,8 +80,7 @@ void ProgressSink::progress(const ProgressUpdate& update) {
     return;
   }
   text.resize(std::min(text.size(), terminal_width() - 1));
-  fmt::print(stderr, "\r{:<{}}", text, shown_width_);
-  std::fflush(stderr);
+  to_stderr(fmt::format("\r{:<{}}", text, shown_width_));
   shown_width_ = std::max(shown_width_, text.size());
 }
 

@@ -31,6 +31,9 @@ class ProgressSink final : public LogSink {
   double next_plain_line_;
 };
 
+/// Writes to stderr. A stderr that is closed or full is no reason to end a run: errors are ignored.
+void to_stderr(const std::string& text);
+
 /// "3 h 20 min", "2 min 5 s", "0.4 s".
 std::string duration_text(double seconds);
 

@@ -1,6 +1,9 @@
 #include <fmt/format.h>
 
+#include <filesystem>
+
 #include "nrec/commands/compare.h"
+#include "nrec/core/error.h"
 #include "nrec/io/file.h"
 #include "nrec/io/json.h"
 #include "progress_sink.h"
@@ -16,9 +19,10 @@ void print_metrics(const Record& record) {
   if (record.find("c2st")) {
     const auto& folds = std::get<std::vector<double>>(*record.find("c2st_folds"));
     const auto& epochs = std::get<std::vector<std::int64_t>>(*record.find("epochs"));
-    fmt::print("{:<10} {:<12.6f} {} = cannot be told apart; folds {:.4f}; epochs {}; z-score {}; {:.2f} s\n",
-               "c2st", real("c2st"), real("c2st_chance"), fmt::join(folds, " "), fmt::join(epochs, " "),
-               on_off("c2st_z_score"), real("c2st_seconds"));
+    fmt::print(
+        "{:<10} {:<12.6f} {:.4g} = cannot be told apart; folds {:.4f}; epochs {}; z-score {}; {:.2f} s\n",
+        "c2st", real("c2st"), real("c2st_chance"), fmt::join(folds, " "), fmt::join(epochs, " "),
+        on_off("c2st_z_score"), real("c2st_seconds"));
   }
   if (record.find("mmd2")) {
     fmt::print("{:<10} {:<12.6g} 0 = same distribution; bandwidth {:.6g}; z-score {}; {:.2f} s\n", "mmd2",
@@ -48,6 +52,12 @@ class CompareVerb final : public Verb {
     for (const OptionOverride& flag : line.flags) apply(flag, syntax_.options);
     options_.reference = line.arguments[0];
     options_.samples = line.arguments[1];
+    for (const std::string& input : line.arguments) {
+      std::error_code code;
+      if (!out_.empty() && std::filesystem::equivalent(out_, input, code) && !code)
+        throw UsageError("--out: " + out_ +
+                         " is an input, and the record would replace it; choose another file");
+    }
     ThreadPool pool(run_.threads);
     ProgressSink sink(program_.quiet);
     const RunContext context = {.pool = pool, .seed = run_.seed, .log = sink};

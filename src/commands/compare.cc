@@ -61,6 +61,15 @@ void run_c2st(const SampleTable& reference, const SampleTable& samples, const Co
   const Stopwatch watch;
   const C2stOptions settings = {.z_score = options.z_score != "off",
                                 .seed = static_cast<std::uint32_t>(run.seed)};
+  if (reference.values.rows() != samples.values.rows())
+    run.log.warning(
+        fmt::format("the sets have {} and {} rows, so naming the larger one is right in {:.1f} % of cases: "
+                    "c2st says little; "
+                    "use --max-rows {} or c2st_auc of --json",
+                    reference.values.rows(), samples.values.rows(),
+                    100.0 * static_cast<double>(std::max(reference.values.rows(), samples.values.rows())) /
+                        static_cast<double>(reference.values.rows() + samples.values.rows()),
+                    std::min(reference.values.rows(), samples.values.rows())));
   run.log.info("training the classifiers of the two-sample test");
   const C2stSummary summary = c2st(reference.values, samples.values, settings, run.pool, run.log);
   record.set("c2st", summary.accuracy);

@@ -50,6 +50,10 @@ class Run {
       if (!outside.empty()) context_.log.warning(outside);
     }
     record_inputs();
+    std::vector<std::string> inputs = problem_.simulations.files;
+    inputs.insert(inputs.end(), {problem_.file.string(), problem_.observation.file,
+                                 problem_.parameters.from_samples.string()});
+    folder_.refuse_inputs(inputs);
     check_training();
     folder_.clear();
     write_file(folder_.file(files::kConfig), problem_text(problem_, folder_.path()));

@@ -201,6 +201,9 @@ Prior problem_prior(const Problem& problem) {
   }
   const std::vector<std::string> wanted = {"theta", "samples"};
   SampleTable table = read_samples(parameters.from_samples, wanted);
+  if (!parameters.names.empty() && !table.names.empty() && parameters.names != table.names)
+    throw ConfigError(problem.file.string() + ": [parameters]: names differ from the header of " +
+                      parameters.from_samples.string() + ", which names its columns itself; leave names out");
   std::vector<std::string> names = parameters.names.empty() ? table.names : parameters.names;
   for (std::size_t d = names.size();
        parameters.names.empty() && table.names.empty() && d < table.values.cols(); ++d)

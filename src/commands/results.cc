@@ -225,7 +225,12 @@ std::optional<PosteriorDraws> earlier_draws(const OutputFolder& folder, const st
       !std::filesystem::exists(folder.file(files::kDrawsCsv), code))
     return std::nullopt;
   const std::vector<std::string> wanted = {"theta", "log_ratio"};
-  NamedArrays arrays = read_npz(folder.file(files::kDrawsNpz), wanted);
+  NamedArrays arrays;
+  try {
+    arrays = read_npz(folder.file(files::kDrawsNpz), wanted);
+  } catch (const IoError&) {
+    return std::nullopt;  // damaged: drawn again
+  }
   PosteriorDraws draws;
   draws.log_ratio = std::move(arrays[1].second.values);
   draws.theta = to_matrix(std::move(arrays[0].second), folder.file(files::kDrawsNpz).string());
@@ -251,6 +256,9 @@ void SamplingStage::run(const RunContext& context, CommandResult& result) const 
     context.log.info("taking over the draws of the earlier run");
   } else {
     context.log.info(fmt::format("sampling {} draws", sampling.num_samples));
+    // From here on the record in the folder belongs to no draws: whatever ends the run, earlier ones are not taken for these.
+    result.record.set("status", "running");
+    write_record(result.record, folder);
     draws = sample(posterior, sampling, context);
     write_draws(*draws, folder);
   }

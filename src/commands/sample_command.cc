@@ -38,7 +38,11 @@ CommandResult sample_command(const SampleCommandOptions& options, const OutputOp
   const fs::path out = output.out.empty()
                            ? fs::path(fs::path(options.observation.file).stem().string() + "_draws")
                            : fs::path(output.out);
-  const OutputFolder folder(out, kSampleFiles, output);
+  OutputOptions no_resume = output;
+  no_resume.can_resume = false;
+  const OutputFolder folder(out, kSampleFiles, no_resume);
+  const std::vector<std::string> inputs = {model.string(), options.observation.file};
+  folder.refuse_inputs(inputs);
   folder.clear();
 
   CommandResult result;

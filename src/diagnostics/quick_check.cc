@@ -114,10 +114,12 @@ CheckItem coverage_item(const Ranks& ranks, std::size_t rows, Record& record) {
   if (ranks.alpha.size() < 50 || ranks.num_unreliable * 4 > rows) {
     item.sentence =
         rows == 0
-            ? "no held-out simulations, so nothing is known about coverage; give some with the simulations"
+            ? "no held-out simulations, so nothing is known about coverage (nrec sample has none; nrec infer "
+              "--resume in the folder of the "
+              "training does)"
             : text_of(
                   "only %.0f of %.0f held-out posteriors could be judged from %.0f prior draws (the others "
-                  "are too narrow, or there are too few); draw posterior samples for the full check",
+                  "are too narrow, or there are too few); this check has no answer for them",
                   n, static_cast<double>(rows), static_cast<double>(kMorePriorDraws));
     return item;
   }
@@ -142,8 +144,11 @@ CheckItem coverage_item(const Ranks& ranks, std::size_t rows, Record& record) {
   item.sentence = text_of("90 %% regions hold %.0f %% of held-out thetas", 100 * covered(0.9)) +
                   text_of(" (p = %.2g over %.0f rows)", p, n);
   if (item.verdict == Verdict::not_trusted) {
-    item.sentence += mean > 0.5 ? "; posteriors are too narrow: simulate more, lower gamma, or stop earlier"
-                                : "; posteriors are too wide: train longer or with a larger network";
+    item.sentence += mean > 0.5 ? "; posteriors are too narrow: simulate more, lower gamma, or stop earlier; "
+                                  "also check that theta comes from this prior, column by column"
+                                : "; posteriors are too wide: train longer (fewer num_classes or a smaller "
+                                  "network make epochs quicker), or with a larger network if it has "
+                                  "converged; also check that theta comes from this prior";
   } else if (item.verdict == Verdict::cannot_tell) {
     item.sentence += "; borderline: hold out more simulations";
   }

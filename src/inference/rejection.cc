@@ -35,8 +35,9 @@ class RejectionSampler {
         wanted_(static_cast<std::size_t>(options.num_samples)) {}
 
   PosteriorDraws draw() {
-    pilot();
-    SamplingStatus status = SamplingStatus::complete;
+    const bool any_finite = pilot();
+    SamplingStatus status = any_finite ? SamplingStatus::complete : SamplingStatus::no_support;
+    if (!any_finite) return result(status);
     while (accepted_.size() < wanted_) {
       if (run_.stop_requested()) {
         status = SamplingStatus::stopped;
@@ -55,17 +56,20 @@ class RejectionSampler {
 
  private:
   /// First draws: the bound, and a local search around the best of them that may raise it.
-  void pilot() {
-    const std::size_t n =
-        std::min<std::size_t>(kPilotDraws, static_cast<std::size_t>(options_.max_evaluations));
+  /// False when no ratio was a number: then more draws will not help.
+  bool pilot() {
+    const std::size_t n = std::min<std::size_t>(
+        kPilotDraws, static_cast<std::size_t>(std::max<std::int64_t>(1, options_.max_evaluations / 2)));
     Matrix<double> theta(n, posterior_.prior().dim());
     posterior_.prior().sample(run_.seed, Stream::check, 0, theta);
     std::vector<double> log_ratio(n);
     evaluate(theta, log_ratio);
     for (const double value : log_ratio) raise_bound(value);
     const auto search_cost = static_cast<std::int64_t>(kSearchStarts * kSearchPerStart * kSearchRounds);
+    const bool any_finite = posterior_.num_non_finite() < n;
     if (largest_ > kMinusInfinity && evaluations_ + search_cost < options_.max_evaluations)
       search(theta, log_ratio);
+    return any_finite;
   }
 
   /// Random steps around the best draws in unbounded space, shrinking each round; only the largest ratio is of interest.
@@ -177,7 +181,9 @@ class RejectionSampler {
     update.done = static_cast<double>(std::min(wanted_, accepted_.size()));
     update.total = static_cast<double>(wanted_);
     update.seconds_left = seconds_left();
-    update.detail = "acceptance " + number_text(acceptance_rate());
+    char rate[32];
+    std::snprintf(rate, sizeof rate, "%.3g", acceptance_rate());
+    update.detail = std::string("acceptance ") + rate;
     run_.log.progress(update);
   }
 
@@ -218,6 +224,7 @@ class RejectionSampler {
              ? "; stopped on request"
              : "; the budget is spent (max_evaluations = " + std::to_string(options_.max_evaluations) +
                    ", max_seconds = " + number_text(std::min(options_.max_seconds, run_.time_limit)) + ")");
+    if (next_row_ == 0) return text + "; it ended before the first batch of candidates: raise it";
     if (n == 0) {
       const double at_least = watch_.seconds() * static_cast<double>(wanted_);
       char seconds[32];

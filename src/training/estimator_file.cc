@@ -1,5 +1,6 @@
 // Estimator <-> safetensors. docs/formats/estimator.md describes the layout.
 #include <algorithm>
+#include <cmath>
 
 #include "nrec/core/error.h"
 #include "nrec/io/json.h"
@@ -107,6 +108,23 @@ std::vector<double> read_numbers(const TensorFile& file, const char* name, std::
   if (values.size() != size)
     throw IoError(where + ": the array \"" + name + "\" has " + std::to_string(values.size()) +
                   " numbers, not " + std::to_string(size) + "; the file is damaged");
+  for (const double value : values) {
+    if (!std::isfinite(value))
+      throw IoError(where + ": the array \"" + name +
+                    "\" holds a number that is not finite; the file is damaged");
+  }
+  return values;
+}
+
+/// Scales divide: none may be 0 or negative.
+std::vector<double> read_scales(const TensorFile& file, const char* name, std::size_t size,
+                                const std::string& where) {
+  std::vector<double> values = read_numbers(file, name, size, where);
+  for (const double value : values) {
+    if (!(value > 0))
+      throw IoError(where + ": the array \"" + name +
+                    "\" holds a scale that is not > 0; the file is damaged");
+  }
   return values;
 }
 
@@ -188,9 +206,9 @@ RatioEstimator load_estimator(const std::filesystem::path& path) {
   RatioEstimator estimator{.network = read_network(shape, file),
                            .prior = read_prior(header, file),
                            .theta_standardiser = {read_numbers(file, "theta.shift", shape.dim_theta, where),
-                                                  read_numbers(file, "theta.scale", shape.dim_theta, where)},
+                                                  read_scales(file, "theta.scale", shape.dim_theta, where)},
                            .x_standardiser = {read_numbers(file, "x.shift", shape.dim_x, where),
-                                              read_numbers(file, "x.scale", shape.dim_x, where)},
+                                              read_scales(file, "x.scale", shape.dim_x, where)},
                            .x_low = read_numbers(file, "x.low", shape.dim_x, where),
                            .x_high = read_numbers(file, "x.high", shape.dim_x, where),
                            .settings = {},

@@ -77,10 +77,15 @@ Standardiser fit_standardiser(MatrixView<const double> values, StandardiserMetho
     }
     for (std::size_t i = 0; i < values.rows; ++i) column[i] = values(i, j);
     std::sort(column.begin(), column.end());
-    const double iqr = sorted_quantile(column, 0.75) - sorted_quantile(column, 0.25);
-    if (!constant && iqr > rounding && moments.sd > kHeavyTail * iqr / kNormalIqr)
+    const double low = sorted_quantile(column, 0.25);
+    const double high = sorted_quantile(column, 0.75);
+    // The quartiles' own size decides what is rounding: one huge value must not hide the spread of all others.
+    const double iqr_rounding =
+        kRoundingUlps * std::numeric_limits<double>::epsilon() * std::max(std::fabs(low), std::fabs(high));
+    const double iqr = high - low;
+    if (!constant && iqr > iqr_rounding && moments.sd > kHeavyTail * iqr / kNormalIqr)
       report.heavy_tailed_columns.push_back(j);
-    if (method == StandardiserMethod::robust && !constant && iqr > rounding) {
+    if (method == StandardiserMethod::robust && !constant && iqr > iqr_rounding) {
       result.shift.push_back(sorted_quantile(column, 0.5));
       result.scale.push_back(iqr / kNormalIqr);
     } else {

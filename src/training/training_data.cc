@@ -126,6 +126,11 @@ void standardise(const Prior& prior, const SimulationSet& simulations, const Tra
     data.warnings.push_back("constant in all simulations, so it carries no information: " +
                             column_list(report.constant_columns, "x") + " (centred, scale 1)");
   }
+  if (!report.heavy_tailed_columns.empty() && options.standardise_x == "robust") {
+    data.warnings.push_back("heavy tails: " + column_list(report.heavy_tailed_columns, "x") +
+                            " keep huge values after robust scaling; batch norm suffers from them, so "
+                            "consider norm = \"layer\" or a logarithm in the simulator");
+  }
   if (!report.heavy_tailed_columns.empty() && options.standardise_x == "independent") {
     data.warnings.push_back("heavy tails (sd over 10 times what the quartiles suggest): " +
                             column_list(report.heavy_tailed_columns, "x") +

@@ -1,4 +1,9 @@
 // What a run leaves behind, where, and when it refuses to.
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <thread>
+
 #include "nrec/io/json.h"
 #include "nrec/io/tables.h"
 #include "toy_problem.h"
@@ -170,6 +175,37 @@ TEST_F(RunFolder, TrainAndSampleGiveWhatInferGives) {
   EXPECT_EQ(run({"sample", "--model", "x_o.csv", "--observation", "x_o.csv", "--out", "o"}).code, 3);
   EXPECT_EQ(run({"train", "p.toml", "--num-samples", "9", "--out", "o"}).code, 2)
       << "train has no flags of sampling";
+}
+
+TEST_F(RunFolder, ResultsNeverReplaceTheirInputs) {
+  std::filesystem::create_directory(folder_ / "own");
+  write("own/draws.csv", content("x_o.csv"));
+  const Outcome outcome = infer(whole_, {"--observation", "own/draws.csv", "--out", "own", "--overwrite"});
+  EXPECT_NE(outcome.code, 0);
+  expect_in(outcome.err, "own/draws.csv: is an input, and the results would replace it");
+  EXPECT_EQ(content("own/draws.csv"), content("x_o.csv"));
+  EXPECT_EQ(run({"compare", "x_o.csv", "x_o.csv", "--out", "x_o.csv"}).code, 2);
+}
+
+TEST_F(RunFolder, AFolderHasOneWriter) {
+  write("p.toml", whole_);
+  RunningProgram first = start({"train", "p.toml", "--max-num-epochs", "10000000", "--out", "shared"});
+  for (int i = 0; i < 500 && !exists("shared/checkpoint.safetensors"); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  const Outcome second = run({"train", "p.toml", "--out", "shared", "--overwrite"});
+  EXPECT_NE(second.code, 0);
+  expect_in(second.err, "another nrec is writing there");
+  first.send(SIGKILL);
+  first.wait();
+  EXPECT_EQ(run({"train", "p.toml", "--out", "shared", "--overwrite"}).code, 0);
+}
+
+TEST_F(RunFolder, NamesThatContradictASamplesFileAreRefused) {
+  write("prior.csv", "b,a\n0.1,0.2\n0.3,0.4\n0.5,0.1\n");
+  const Outcome outcome = infer("[parameters]\nfrom_samples = \"prior.csv\"\nnames = [\"a\", \"b\"]\n" +
+                                kSimulations + kObservation + kSmall);
+  EXPECT_EQ(outcome.code, 3);
+  expect_in(outcome.err, "names differ from the header of");
 }
 
 }  // namespace

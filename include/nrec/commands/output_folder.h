@@ -16,6 +16,7 @@ struct OutputOptions {
   bool overwrite = false;    // replace the files of an earlier run
   bool resume = false;       // go on with an earlier run
   std::string command_line;  // for the record
+  bool can_resume = true;    // whether the command knows --resume
 };
 
 /// Flags --out, --overwrite and, unless `can_resume` is false, --resume.
@@ -37,7 +38,7 @@ class OutputFolder {
   /// Makes the folder (and those above it) and proves that a file can be written there.
   ///
   /// Errors   ConfigError: it holds one of `owned` and neither overwrite nor resume is given, or both are;
-  ///          IoError: it cannot be made or written
+  ///          another process has it open; IoError: it cannot be made or written
   OutputFolder(const std::filesystem::path& folder, std::span<const std::string_view> owned,
                const OutputOptions& options);
   ~OutputFolder();
@@ -46,6 +47,8 @@ class OutputFolder {
 
   const std::filesystem::path& path() const { return folder_; }
   std::filesystem::path file(std::string_view name) const { return folder_ / name; }
+  /// Errors   ConfigError: one of `inputs` is a file that the command will write
+  void refuse_inputs(std::span<const std::string> inputs) const;
   /// With overwrite: removes the owned files of the earlier run. Called when the inputs of the new one have
   /// been accepted.
   void clear() const;
@@ -54,6 +57,7 @@ class OutputFolder {
   std::filesystem::path folder_;
   std::vector<std::string> owned_;
   bool overwrite_;
+  int lock_ = -1;                     // descriptor of the folder, locked
   std::filesystem::path first_made_;  // topmost folder that was made here; empty if none
 };
 

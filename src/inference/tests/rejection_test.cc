@@ -164,6 +164,28 @@ TEST_F(Rejection, SaysWhenNothingHasDensity) {
   EXPECT_TRUE(summarise(draws).empty());
 }
 
+TEST_F(Rejection, EndsAtOnceWhenNoRatioIsANumber) {
+  const Posterior posterior = Posterior::from_log_ratio(
+      uniform_prior(0, 1),
+      [](MatrixView<const double>, std::span<double> r) { std::fill(r.begin(), r.end(), std::nan("")); });
+  const PosteriorDraws draws = sample_by_rejection(posterior, {}, run_);
+  EXPECT_EQ(draws.status, SamplingStatus::no_support);
+  EXPECT_LE(std::get<double>(*draws.statistics.find("evaluations")), 20000.0);
+}
+
+TEST_F(Rejection, SaysWhenTheBudgetEndsBeforeTheFirstBatch) {
+  const Posterior posterior = Posterior::from_log_ratio(
+      uniform_prior(0, 1),
+      [](MatrixView<const double>, std::span<double> r) { std::fill(r.begin(), r.end(), 0.0); });
+  SamplingOptions options;
+  options.max_seconds = 1e-9;
+  EXPECT_NE(sample_by_rejection(posterior, options, run_).message.find("before the first batch"),
+            std::string::npos);
+  options = {};
+  options.max_evaluations = 100;  // half for the bound, half for candidates
+  EXPECT_GT(sample_by_rejection(posterior, options, run_).size(), 10u);
+}
+
 TEST_F(Rejection, HonoursAStopRequest) {
   StopRequest stop;
   stop.request(15);

@@ -75,6 +75,17 @@ TEST(Standardiser, ReportsHeavyTailsAndRobustIgnoresThem) {
   EXPECT_NEAR(robust.scale[0], 0.5 / 1.349, 0.01);
 }
 
+TEST(Standardiser, OneEnormousValueDoesNotHideTheOthers) {
+  for (const double sentinel : {1e10, 1e20, 1e300}) {
+    const Matrix<double> x = column_of(
+        10001, [&](std::size_t i) { return i == 0 ? sentinel : static_cast<double>(i % 101) / 100; });
+    StandardiserReport report;
+    const Standardiser robust = fit_standardiser(x, StandardiserMethod::robust, report);
+    EXPECT_EQ(report.heavy_tailed_columns.size(), 1u) << sentinel;
+    EXPECT_NEAR(robust.scale[0], 0.5 / 1.349, 0.01) << sentinel;
+  }
+}
+
 TEST(Standardiser, SparseCountsKeepTheirSd) {
   // One count among thousands of zeros: not constant, quartiles equal; robust falls back to mean and sd.
   const Matrix<double> x = column_of(1000, [](std::size_t i) { return i == 7 ? 1.0 : 0.0; });

@@ -259,6 +259,17 @@ TEST_F(TrainTest, EstimatorFileRoundTripsAndRefusesDamage) {
     std::ofstream(path, std::ios::binary) << bytes.substr(0, cut);
     EXPECT_THROW(load_estimator(path), IoError) << cut;
   }
+  // Scales of 0 and shifts that are no numbers are damage, too.
+  const auto refused = [&](const std::function<void(RatioEstimator&)>& damage) {
+    RatioEstimator bad = *result.estimator;
+    damage(bad);
+    save_estimator(bad, path);
+    EXPECT_THROW(load_estimator(path), IoError);
+  };
+  refused([](RatioEstimator& e) { e.theta_standardiser.scale[0] = 0.0; });
+  refused([](RatioEstimator& e) { e.x_standardiser.scale[0] = std::nan(""); });
+  refused([](RatioEstimator& e) { e.theta_standardiser.shift[0] = std::nan(""); });
+  refused([](RatioEstimator& e) { e.x_low[0] = std::nan(""); });
   // A byte of the header or the arrays changed anywhere: an error, or a loadable file, never a crash.
   for (std::size_t at = 8; at < bytes.size(); at += 97) {
     std::string damaged = bytes;
