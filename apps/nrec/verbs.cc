@@ -100,9 +100,14 @@ int finish(const FinishedRun& run, ProgressSink& sink) {
   if (code == kDone && run.options.quiet) return code;
   std::string text = fmt::format("nrec {}: {}", run.verb, command_status_name(result.status));
   if (!result.message.empty()) text += ": " + result.message;
+  if (result.check) text += fmt::format("; verdict: {}", verdict_name(result.check->verdict));
   if (code == kChecksFailed) text += "; the checks failed (--strict)";
   if (run.can_resume && (code == kBudgetSpent || result.status == CommandStatus::stopped))
-    text += "; to go on: " + resume_command(run.words);
+    text += "; to go on: " + resume_command(run.words) +
+            // Sampling starts over, so the same budget would end it at the same draw.
+            (code == kBudgetSpent && result.record.find("sampling.status")
+                 ? " with a larger budget of evaluations or seconds"
+                 : "");
   text += fmt::format("; {} in {}", code == kDone || code == kChecksFailed ? "results" : "what there is lies",
                       result.folder.string());
   sink.line(text);

@@ -197,7 +197,16 @@ std::string parameters_text(const ParameterOptions& options, const std::string& 
   std::size_t number = 0;
   for (const PriorTerm& term : options.terms) {
     const bool joint = term.names.size() > 1;
-    const std::string key = joint ? fmt::format("joint_{}", ++number) : term.names[0];
+    std::string key = term.names[0];
+    if (joint) {  // any word that is no parameter's name
+      const auto taken = [&](const std::string& word) {
+        return std::any_of(options.terms.begin(), options.terms.end(), [&](const PriorTerm& other) {
+          return std::find(other.names.begin(), other.names.end(), word) != other.names.end();
+        });
+      };
+      do key = fmt::format("joint_{}", ++number);
+      while (taken(key));
+    }
     text += (is_bare_key(key) ? key : toml_text(key)) + " = { ";
     if (joint) text += "names = " + names_list(term.names) + ", ";
     text += "prior = " + toml_text(term.family);

@@ -51,7 +51,7 @@ TEST_F(RunFolder, StrictTurnsTheVerdictNotTrustedIntoCodeFour) {
   const Outcome strict = infer(whole_, {"--strict"});
   EXPECT_EQ(strict.code, 4) << strict.err;
   expect_in(strict.out, "verdict: not trusted");
-  expect_in(strict.last_line(), "the checks failed (--strict); results in p_run");
+  expect_in(strict.last_line(), "verdict: not trusted; the checks failed (--strict); results in p_run");
   EXPECT_EQ(infer(whole_, {"--overwrite"}).code, 0);
 }
 

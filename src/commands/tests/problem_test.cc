@@ -73,7 +73,8 @@ TEST_F(ProblemFile, TextOfAProblemReadsBackAsTheSameProblem) {
   const Problem problem = read(
       "[parameters]\n\"m 1\" = { prior = \"truncated_normal\", mean = 0.1, sd = 1e-30, low = -inf, high = 3 "
       "}\n"
-      "both = { names = [\"a\", \"ü\"], prior = \"multivariate_normal\", mean = [1, 2], precision = [[1, 0], "
+      "joint_2 = { prior = \"normal\", mean = 0, sd = 1 }\n"
+      "both = { names = [\"joint_1\", \"ü\"], prior = \"multivariate_normal\", mean = [1, 2], precision = [[1, 0], "
       "[0, 4]] }\n"
       "[simulations]\nfiles = [\"a \\\"quoted\\\".npz\"]\nnum_simulations = 50\n[observation]\nfile = "
       "\"x.csv\"\n"
