@@ -164,14 +164,13 @@ void PairEngine::fused_step(const PairNetwork& network, const PairBatch& batch, 
   });
 }
 
-tile::Buffers PairEngine::step_buffers(const Group& group, const Scratch& scratch) const {
-  // The engine's vectors are written through this view; it is built per stage from their present addresses.
+tile::Buffers PairEngine::step_buffers(const Group& group, const Scratch& scratch) {
   const std::size_t offset = group.first_row * columns_ * width_;
   tile::Buffers b = scratch.buffers;
-  for (std::size_t i = 0; i < step_z_.size(); ++i) b.z[i] = const_cast<float*>(step_z_[i].data()) + offset;
-  for (std::size_t i = 0; i < step_t_.size(); ++i) b.t[i] = const_cast<float*>(step_t_[i].data()) + offset;
-  b.d = const_cast<float*>(step_d_.data()) + offset;
-  b.dz = const_cast<float*>(step_dz_.data()) + offset;
+  for (std::size_t i = 0; i < step_z_.size(); ++i) b.z[i] = step_z_[i].data() + offset;
+  for (std::size_t i = 0; i < step_t_.size(); ++i) b.t[i] = step_t_[i].data() + offset;
+  b.d = step_d_.data() + offset;
+  b.dz = step_dz_.data() + offset;
   return b;
 }
 
