@@ -12,6 +12,7 @@ set(nrec_link_files_BZip2::BZip2 bz2)
 set(nrec_link_files_HDF5::HDF5 hdf5 hdf5_serial)
 set(nrec_link_files_hdf5::hdf5 hdf5 hdf5_serial)
 set(nrec_link_files_fmt::fmt fmt)
+set(nrec_link_files_SQLite::SQLite3 sqlite3)
 set(nrec_link_files_tomlplusplus::tomlplusplus tomlplusplus)
 set(nrec_headers_only Boost::headers Boost::boost Eigen3::Eigen nlohmann_json::nlohmann_json)
 

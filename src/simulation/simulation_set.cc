@@ -10,6 +10,24 @@
 #include "nrec/core/options.h"
 
 namespace nrec {
+
+std::string_view row_status_name(RowStatus status) {
+  switch (status) {
+    case RowStatus::ok:
+      return "ok";
+    case RowStatus::non_finite:
+      return "non-finite";
+    case RowStatus::failed:
+      return "failed";
+    case RowStatus::timed_out:
+      return "timed out";
+    case RowStatus::wrong_shape:
+      return "wrong shape";
+    case RowStatus::refused:
+      break;
+  }
+  return "refused";
+}
 namespace {
 
 std::string prefix(const SimulationSet& simulations) {

@@ -23,6 +23,7 @@ enum class Stream : std::uint32_t {
   reference = 12,    // reference posterior draws
   resampling = 13,
   chain = 14,
+  row_seed = 15,  // integer seed of an external simulation
 };
 
 /// A sequence of random numbers that is a pure function of (seed, stream, row): Philox 4x32-10.

@@ -3,14 +3,26 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "nrec/core/array.h"
 
 namespace nrec {
 
-/// How a simulation ended. Failure is data, never an exception.
-enum class RowStatus : std::uint8_t { ok = 0, non_finite = 1, failed = 2 };
+/// How a simulation ended. Failure is data, never an exception. The numbers stand in files: add at the end, never
+/// renumber.
+enum class RowStatus : std::uint8_t {
+  ok = 0,
+  non_finite = 1,   // nan or infinity in x
+  failed = 2,       // an exception, an exit code or a signal
+  timed_out = 3,    // ended by us after the time limit of a row
+  wrong_shape = 4,  // not the numbers that were asked for: too few, too many, text, rubbish
+  refused = 5,      // the simulator said that it does not simulate this theta
+};
+
+/// "ok", "non-finite", "failed", "timed out", "wrong shape", "refused".
+std::string_view row_status_name(RowStatus status);
 
 /// Pairs (theta, x) with what is known about them; what training reads.
 struct SimulationSet {
