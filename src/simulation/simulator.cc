@@ -21,7 +21,7 @@ constexpr double kSecondsBetweenProgress = 0.25;
 // The error text of the failed row with the lowest number, whichever thread met it.
 class FirstFailure {
  public:
-  void note(std::uint64_t row, const char* text) {
+  void note(std::uint64_t row, const std::string& text) {
     const std::lock_guard lock(mutex_);
     if (row >= row_) return;
     row_ = row;
@@ -35,8 +35,9 @@ class FirstFailure {
   std::string text_;
 };
 
+/// Runs one row; `why` is set when it failed.
 RowStatus simulate_row(const Simulator& simulator, std::uint64_t seed, std::uint64_t row,
-                       std::span<const double> theta, std::span<double> x, FirstFailure& failure) {
+                       std::span<const double> theta, std::span<double> x, std::string& why) {
   try {
     RandomStream random(seed, Stream::simulator, row);
     simulator.simulate(theta, random, x);
@@ -44,13 +45,21 @@ RowStatus simulate_row(const Simulator& simulator, std::uint64_t seed, std::uint
                ? RowStatus::ok
                : RowStatus::non_finite;
   } catch (const std::exception& error) {
-    failure.note(row, error.what());
+    why = error.what();
   } catch (...) {
-    failure.note(row, "an exception that is not a std::exception");
+    why = "an exception that is not a std::exception";
   }
   // What a failed simulation left half written is not data.
   std::fill(x.begin(), x.end(), std::numeric_limits<double>::quiet_NaN());
   return RowStatus::failed;
+}
+
+RowStatus simulate_row(const Simulator& simulator, std::uint64_t seed, std::uint64_t row,
+                       std::span<const double> theta, std::span<double> x, FirstFailure& failure) {
+  std::string why;
+  const RowStatus status = simulate_row(simulator, seed, row, theta, x, why);
+  if (status == RowStatus::failed) failure.note(row, why);
+  return status;
 }
 
 // Calls body(first, count) for pieces of 0 .. num_rows - 1 on all threads.
@@ -165,6 +174,37 @@ SimulationSet simulate_from_prior(const Prior& prior, const Simulator& simulator
   }
   warn_of_failures(simulations, failure, log);
   return simulations;
+}
+
+namespace {
+
+class InProcessRunner final : public RowRunner {
+ public:
+  InProcessRunner(const Simulator& simulator, std::uint64_t seed) : simulator_(simulator), seed_(seed) {}
+
+  void run(std::span<const RowTask> tasks, const std::function<void(RowResult&&)>& done,
+           const StopRequest& stop) override {
+    for (const RowTask& task : tasks) {
+      if (stop.requested()) return;
+      const Stopwatch watch;
+      RowResult result = {.row = task.row, .x = std::vector<double>(simulator_.dim_x())};
+      result.status = simulate_row(simulator_, seed_, task.row, task.theta, result.x, result.reason);
+      if (result.status == RowStatus::failed) result.x.clear();
+      if (result.status == RowStatus::non_finite) result.reason = non_finite_reason(result.x);
+      result.seconds = watch.seconds();
+      done(std::move(result));
+    }
+  }
+
+ private:
+  const Simulator& simulator_;
+  const std::uint64_t seed_;
+};
+
+}  // namespace
+
+std::unique_ptr<RowRunner> make_row_runner(const Simulator& simulator, std::uint64_t seed) {
+  return std::make_unique<InProcessRunner>(simulator, seed);
 }
 
 }  // namespace nrec

@@ -34,6 +34,9 @@ struct RowResult {
 /// integers.
 std::uint32_t row_seed(std::uint64_t seed, std::uint64_t row);
 
+/// "x[3] = nan": the first number that is not finite, for reasons. "" when all are.
+std::string non_finite_reason(std::span<const double> x);
+
 /// One worker of a campaign: runs rows one after the other, in whatever way, and survives what they do.
 /// An object belongs to one thread; several run side by side.
 class RowRunner {

@@ -21,6 +21,8 @@ enum class RowStatus : std::uint8_t {
   refused = 5,      // the simulator said that it does not simulate this theta
 };
 
+inline constexpr std::size_t kNumRowStatuses = 6;
+
 /// "ok", "non-finite", "failed", "timed out", "wrong shape", "refused".
 std::string_view row_status_name(RowStatus status);
 

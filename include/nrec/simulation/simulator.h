@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 
@@ -11,6 +12,7 @@
 #include "nrec/core/random.h"
 #include "nrec/core/thread_pool.h"
 #include "nrec/priors/prior.h"
+#include "nrec/simulation/row_runner.h"
 #include "nrec/simulation/simulation_set.h"
 
 namespace nrec {
@@ -60,5 +62,9 @@ void simulate_rows(const Simulator& simulator, std::uint64_t seed, std::uint64_t
 /// Errors   ShapeError: prior.dim() != simulator.dim_theta(); DomainError: num_simulations = 0
 SimulationSet simulate_from_prior(const Prior& prior, const Simulator& simulator, std::size_t num_simulations,
                                   std::uint64_t seed, ThreadPool& pool, LogSink& log = silent_sink());
+
+/// A worker of a campaign that calls `simulator`, which must outlive it, in this process: for built-in tasks and trusted
+/// functions. Rows are those of simulate_from_prior with the same seed.
+std::unique_ptr<RowRunner> make_row_runner(const Simulator& simulator, std::uint64_t seed);
 
 }  // namespace nrec
