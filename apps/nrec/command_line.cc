@@ -81,7 +81,9 @@ std::vector<std::string> flags_of(const OptionEntry& entry, const OptionTable& t
   if (!is_shared(entry.name)) flags.push_back("--" + dashed(entry.name));
   if (!entry.section.empty()) flags.push_back("--" + dashed(entry.section) + "." + dashed(entry.name));
   for (const std::string& alias : entry.aliases) {
-    if (alias != entry.section && !is_shared(alias)) flags.push_back("--" + dashed(alias));
+    if (alias == entry.section || is_shared(alias)) continue;
+    flags.push_back("--" + dashed(alias));
+    if (alias.size() == 1) flags.push_back("-" + alias);
   }
   return flags;
 }

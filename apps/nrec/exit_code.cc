@@ -18,6 +18,8 @@ int exit_code_of(const CommandResult& result, bool strict, int signal_number) {
       return kSignalBase + signal_number;
     case CommandStatus::budget_spent:
       return kBudgetSpent;
+    case CommandStatus::simulations_failed:
+      return kSimulationFailures;
     case CommandStatus::failed:
       return kFailure;
     case CommandStatus::done:

@@ -17,9 +17,11 @@ namespace nrec::app {
 std::vector<std::unique_ptr<Verb>> make_verbs() {
   std::vector<std::unique_ptr<Verb>> verbs;
   verbs.push_back(make_infer_verb());
+  verbs.push_back(make_simulate_verb());
   verbs.push_back(make_train_verb());
   verbs.push_back(make_sample_verb());
   verbs.push_back(make_compare_verb());
+  verbs.push_back(make_export_verb());
   verbs.push_back(make_info_verb());
   return verbs;
 }

@@ -39,11 +39,21 @@ class Run {
     result_.record = started_record(command, output, context);
   }
 
-  /// Loads everything and checks that it fits together, before anything of an earlier run is touched.
-  void load(const Observation* observation) {
+  /// Loads everything and checks that it fits together, before anything of an earlier run is touched. False when the
+  /// simulations are not all there; status and message then say why.
+  bool load(const Observation* observation) {
     if (output_.resume && !fs::exists(folder_.file(files::kCheckpoint)))
       context_.log.info("no checkpoint of an earlier run in " + folder_.path().string() + ": starting anew");
     simulations_ = load_simulations(problem_, prior_, context_);
+    result_.record.merge("", simulations_.campaign);
+    if (simulations_.unfinished) {
+      const CampaignReport& report = *simulations_.unfinished;
+      result_.message = "simulating: " + report.message;
+      result_.status = report.status == CampaignStatus::stopped        ? CommandStatus::stopped
+                       : report.status == CampaignStatus::budget_spent ? CommandStatus::budget_spent
+                                                                       : CommandStatus::simulations_failed;
+      return false;
+    }
     if (observation) {
       check_observation(*observation, simulations_);
       const std::string outside = outside_warning(columns_outside(simulations_.set, observation->x_o));
@@ -57,6 +67,7 @@ class Run {
     check_training();
     folder_.clear();
     write_file(folder_.file(files::kConfig), problem_text(problem_, folder_.path()));
+    return true;
   }
 
   /// Trains and writes the estimator. False when there is none to go on with; status and message then say
@@ -164,16 +175,14 @@ CommandResult infer(const Problem& problem, const OutputOptions& output, const R
   validate(problem);
   const Observation observation = read_observation(problem.observation);
   Run run("infer", problem, output, context, kInferFiles);
-  run.load(&observation);
-  if (run.train_estimator(kTrainingShare)) run.sample_and_check(observation);
+  if (run.load(&observation) && run.train_estimator(kTrainingShare)) run.sample_and_check(observation);
   return run.finish();
 }
 
 CommandResult train_command(const Problem& problem, const OutputOptions& output, const RunContext& context) {
   validate(problem);
   Run run("train", problem, output, context, kTrainFiles);
-  run.load(nullptr);
-  run.train_estimator(1.0);
+  if (run.load(nullptr)) run.train_estimator(1.0);
   return run.finish();
 }
 

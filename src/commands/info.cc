@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "commands/campaign_info.h"
 #include "commands/results.h"
 #include "nrec/core/error.h"
 #include "nrec/core/options.h"
@@ -16,6 +17,7 @@
 #include "nrec/io/safetensors.h"
 #include "nrec/io/tables.h"
 #include "nrec/kernels/dispatch.h"
+#include "nrec/simulation/campaign_store.h"
 #include "nrec/training/ratio_estimator.h"
 
 namespace nrec {
@@ -40,14 +42,14 @@ std::string value_text(const RecordValue& value) {
                            : fmt::format("{}", fmt::join(wholes, ", "));
 }
 
-/// Adds an entry to the record and a line for people.
-struct Listing {
-  InfoResult result;
-  void add(const std::string& name, RecordValue value) {
-    result.lines.push_back(fmt::format("{:<26} {}", name, value_text(value)));
-    result.record.set(name, std::move(value));
-  }
-};
+}  // namespace
+
+void Listing::add(const std::string& name, RecordValue value) {
+  result.lines.push_back(fmt::format("{:<26} {}", name, value_text(value)));
+  result.record.set(name, std::move(value));
+}
+
+namespace {
 
 void list_estimator(const fs::path& path, Listing& list) {
   const RatioEstimator estimator = load_estimator(path);
@@ -122,6 +124,12 @@ std::string first_bytes(const fs::path& path) {
 
 InfoResult info(const fs::path& path) {
   std::error_code code;
+  if (is_campaign(path)) {
+    Listing list;
+    list.add("folder", path.string());
+    list_campaign(path, list);
+    return std::move(list.result);
+  }
   const fs::path file = fs::is_directory(path, code) ? path / files::kRecord : path;
   const std::string start = fs::is_regular_file(file, code) ? first_bytes(file) : std::string();
   Listing list;

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "commands/campaign_run.h"
 #include "nrec/commands/infer.h"
+#include "nrec/commands/simulate.h"
 #include "nrec/core/error.h"
 #include "nrec/io/file.h"
 #include "nrec/io/tables.h"
@@ -109,18 +111,45 @@ LoadedSimulations from_task(const Problem& problem, const RunContext& run) {
   return loaded;
 }
 
+/// Rows of a campaign, the missing ones made first where there is something to make them with.
+LoadedSimulations from_campaign(const Problem& problem, const Prior& prior, const RunContext& run) {
+  const fs::path folder = campaign_folder(problem);
+  const SimulationOptions& options = problem.simulations;
+  const bool makes_rows = !options.task.empty() || !options.command.empty() || !options.library.empty();
+  LoadedSimulations loaded;
+  if (makes_rows) {
+    CampaignRun campaign =
+        run_problem_campaign(problem, prior, {.folder = folder, .take_stored_seed = true}, run);
+    loaded.campaign.merge("campaign.", campaign.record);
+    run.log.info("simulations: " + campaign.report.message);
+    if (campaign.report.status != CampaignStatus::complete) {
+      loaded.unfinished = std::move(campaign.report);
+      return loaded;
+    }
+  }
+  const CampaignReader reader(folder);
+  check_campaign_prior(reader.identity(), prior, folder);
+  const bool is_limited = makes_rows || options.num_simulations_given;
+  loaded.set = reader.read(is_limited ? static_cast<std::uint64_t>(options.num_simulations) : 0);
+  return loaded;
+}
+
 }  // namespace
 
 LoadedSimulations load_simulations(const Problem& problem, const Prior& prior, const RunContext& run) {
   const bool is_task = !problem.simulations.task.empty();
-  LoadedSimulations loaded = is_task ? from_task(problem, run) : from_files(problem, prior);
+  const bool is_campaign = uses_campaign(problem);
+  LoadedSimulations loaded = is_campaign ? from_campaign(problem, prior, run)
+                             : is_task   ? from_task(problem, run)
+                                         : from_files(problem, prior);
+  if (loaded.unfinished) return loaded;
   if (loaded.set.parameter_names.empty() && loaded.set.dim_theta() == prior.dim())
     loaded.set.parameter_names = prior.names();
   check_simulations(loaded.set);
   try {
     loaded.set = without_failures(std::move(loaded.set), problem.simulations.drop_failed);
   } catch (const DomainError& error) {
-    if (is_task) throw SimulationFailureError(error.what());
+    if (is_task || is_campaign) throw SimulationFailureError(error.what());
     throw;
   }
   if (loaded.set.num_dropped > 0) {

@@ -1,11 +1,13 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "nrec/commands/problem.h"
 #include "nrec/core/record.h"
 #include "nrec/inference/posterior.h"
+#include "nrec/simulation/campaign.h"
 #include "nrec/simulation/simulation_set.h"
 
 namespace nrec {
@@ -14,6 +16,9 @@ namespace nrec {
 struct LoadedSimulations {
   SimulationSet set;
   std::vector<std::string> x_names;
+  std::optional<CampaignReport>
+      unfinished;   // of a campaign that ended before its last row; the set is empty then
+  Record campaign;  // "campaign.*"; empty where there is none
 };
 
 /// Reads or makes the simulations of a problem and applies its rule for failed rows.

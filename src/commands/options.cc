@@ -2,6 +2,7 @@
 #include "nrec/commands/compare.h"
 #include "nrec/commands/output_folder.h"
 #include "nrec/commands/problem.h"
+#include "nrec/commands/simulate.h"
 #include "nrec/kernels/dispatch.h"
 
 namespace nrec {
@@ -12,8 +13,43 @@ void describe(OptionTable& table, SimulationOptions& options) {
             "theta and x: .npz, .h5, .csv with named columns, or a pair of .npy or .csv files");
   table.add(section, "task", &options.task, {},
             "a built-in task, which brings its own parameters; instead of files");
-  table.add(section, "num_simulations", &options.num_simulations, {.low = 1, .high = 1e9},
-            "simulations of a task; of files: use only the first so many rows (if given)");
+  table.add(
+      section, "command", &options.command, {},
+      "an external program: its words, with {name} for a parameter, {seed}, {row}, {theta_file}, {x_file}; "
+      "docs/howto/simulators.md");
+  table.add(section, "library", &options.library, {},
+            "a shared library with the functions of nrec/simulator_interface.h; instead of command");
+  table
+      .add(
+          section, "num_simulations", &options.num_simulations, {.low = 1, .high = 1e9},
+          "simulations to make; of files and of a campaign alone: use only the first so many rows (if given)")
+      .aliases = {"n"};
+  table.add(
+      section, "protocol", &options.protocol, {"", "run", "lines", "npy"},
+      "how the command is spoken to: run, once per row; lines, a line of theta in and a line of x out; npy, "
+      "blocks of rows; empty: run when the command has placeholders, else lines");
+  table.add(section, "line", &options.line, {},
+            "protocol lines: what is written for a row, with {theta}, {seed}, {row}, {name}; with {row} "
+            "answers must "
+            "begin with the row, too");
+  table.add(section, "campaign", &options.campaign, {},
+            "folder of the stored rows; empty: <name of the problem file>_campaign in the current folder");
+  table.add(section, "workers", &options.workers, {.low = 0, .high = 4096},
+            "rows that are simulated side by side; 0: as many as threads");
+  table.add(section, "row_time_limit", &options.row_time_limit, {.low = 0},
+            "seconds after which a row is ended and counts as timed out; 0: max(60, 20 times the slowest row "
+            "of the "
+            "pre-flight)");
+  table.add(section, "memory_limit", &options.memory_limit, {.low = 0},
+            "MB of memory for each simulator process; 0: no limit");
+  table.add(section, "retries", &options.retries, {.low = 0, .high = 100},
+            "how often a failed row is tried again, with the same seed");
+  table.add(section, "rows_per_process", &options.rows_per_process, {.low = 0},
+            "rows after which a program that answers row after row is restarted; 0: when its memory grows");
+  table.add(section, "batch_rows", &options.batch_rows, {.low = 1, .high = 1e6},
+            "protocol npy: rows of a block");
+  table.add(section, "max_failure_fraction", &options.max_failure_fraction, {.low = 0, .high = 1},
+            "simulating ends when more than this share of at least 100 rows failed; 1: never");
   table.add(section, "drop_failed", &options.drop_failed,
             "leave out failed simulations (nan or infinity in x); this biases the posterior towards "
             "parameters that do not fail");
@@ -63,6 +99,24 @@ void describe(OptionTable& table, OutputOptions& options, bool can_resume) {
   table.add("", "out", &options.out, {}, "folder for the results");
   table.add("", "overwrite", &options.overwrite, "replace the results of an earlier run in that folder");
   if (can_resume) table.add("", "resume", &options.resume, "go on with the run in that folder");
+}
+
+void describe(OptionTable& table, SimulateOptions& options) {
+  table.add("", "out", &options.out, {}, "folder of the campaign; the same as --campaign");
+  table.add("", "shard", &options.shard, {},
+            "only a part of the rows, 3/16 for the third of sixteen; in a Slurm job array the part is found "
+            "by itself");
+  table.add("", "accept_changes", &options.accept_changes,
+            "go on though the problem or the simulator is not the one that the stored rows were made with");
+}
+
+void describe(OptionTable& table, ExportOptions& options) {
+  table.add("", "out", &options.out, {}, ".npz file to write; empty: <campaign>.npz in the current folder");
+  table
+      .add("", "num_simulations", &options.num_simulations, {.low = 0, .high = 1e9},
+           "rows to write, from the first; 0: all")
+      .aliases = {"n"};
+  table.add("", "overwrite", &options.overwrite, "replace the file if it is there");
 }
 
 void describe(OptionTable& table, CompareOptions& options) {

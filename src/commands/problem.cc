@@ -17,9 +17,6 @@ namespace {
 
 namespace fs = std::filesystem;
 constexpr std::size_t kShownErrors = 10;
-constexpr const char* kExternal =
-    "external simulators come with nrec simulate, not in this version; write theta and x into a file and "
-    "name it under files";
 
 std::string joined(const std::vector<std::string>& errors) {
   std::string text;
@@ -86,9 +83,6 @@ class ProblemReader {
   void read_section(const std::string& section, const TomlTable& table) {
     for (const auto& [key, value] : table) {
       const std::string where = fmt::format("{}:{}: [{}]", file_, value.line, section);
-      if (section == "simulations" && (key == "command" || key == "library") && !table_.find(section, key)) {
-        throw UnsupportedError(fmt::format("{}: {}: {}", where, key, kExternal));
-      }
       try {
         table_.set(section, key, option_value(value, key), where);
       } catch (const ConfigError& error) {
@@ -112,6 +106,8 @@ void start_from(const fs::path& folder, Problem& problem) {
     if (!name.empty()) name = (folder / name).string();
   };
   for (std::string& name : problem.simulations.files) put(name);
+  put(problem.simulations.campaign);
+  put(problem.simulations.library);
   put(problem.observation.file);
   if (!problem.parameters.from_samples.empty())
     problem.parameters.from_samples = folder / problem.parameters.from_samples;
@@ -158,35 +154,67 @@ Problem read_problem(const fs::path& path, std::span<const OptionOverride> overr
   return problem;
 }
 
-void validate(const Problem& problem) {
+namespace {
+
+/// What the rules of [simulations] and [parameters] say against a problem; `source_help` ends the message that a source
+/// is missing.
+std::vector<std::string> broken_rules(const Problem& problem, bool must_run, const std::string& source_help) {
   const std::string where = problem.file.empty() ? std::string("problem") : problem.file.string();
-  const bool has_files = !problem.simulations.files.empty();
-  const bool has_task = !problem.simulations.task.empty();
+  const SimulationOptions& simulations = problem.simulations;
+  const bool has_task = !simulations.task.empty();
   const bool has_parameters = !problem.parameters.terms.empty() || !problem.parameters.from_samples.empty();
+  std::vector<std::string> sources;
+  if (!simulations.files.empty()) sources.push_back("files");
+  if (has_task) sources.push_back("task = \"" + simulations.task + "\"");
+  if (!simulations.command.empty()) sources.push_back("command");
+  if (!simulations.library.empty()) sources.push_back("library");
   std::vector<std::string> errors;
-  if (!has_files && !has_task)
-    errors.push_back(
-        where +
-        ": [simulations] needs a source; give files = [\"sims.npz\"] (with theta and x) or task = \"" +
-        task_names().front() + "\"");
-  if (has_files && has_task)
-    errors.push_back(where + ": [simulations] has two sources, files and task = \"" +
-                     problem.simulations.task + "\"; keep one");
+  if (sources.empty() && (must_run || simulations.campaign.empty()))
+    errors.push_back(where + ": [simulations] needs a source; give " + source_help);
+  if (sources.size() > 1)
+    errors.push_back(fmt::format("{}: [simulations] has {} sources, {}; keep one", where,
+                                 sources.size() == 2 ? "two" : std::to_string(sources.size()),
+                                 fmt::join(sources, " and ")));
+  if (!simulations.files.empty() && !simulations.campaign.empty())
+    errors.push_back(where +
+                     ": [simulations] files hold their rows themselves, so campaign has no use; keep one");
   if (has_task && has_parameters)
-    errors.push_back(where + ": [parameters] is given, but task = \"" + problem.simulations.task +
+    errors.push_back(where + ": [parameters] is given, but task = \"" + simulations.task +
                      "\" brings its own; remove one of them");
-  if (has_files && !has_parameters)
+  if (!has_task && (!sources.empty() || !simulations.campaign.empty()) && !has_parameters)
     errors.push_back(where +
                      ": [parameters] is missing; list the columns of theta in order, each with the prior "
                      "that the simulations were drawn from");
-  if (problem.simulations.component_per_call && problem.simulations.task != "gaussian_mixture") {
+  if (simulations.component_per_call && simulations.task != "gaussian_mixture")
     errors.push_back(where +
                      ": [simulations] component_per_call is for task = \"gaussian_mixture\" only; remove it");
-  }
+  return errors;
+}
+
+}  // namespace
+
+void validate(const Problem& problem) {
+  const std::vector<std::string> errors = broken_rules(
+      problem, false,
+      "files = [\"sims.npz\"] (with theta and x), command = \"./simulator {mass}\", or task = \"" +
+          task_names().front() + "\"");
   if (!errors.empty()) throw ConfigError(joined(errors));
   if (problem.check.level == "full")
     throw UnsupportedError(
-        where + ": [check] level = \"full\" comes with nrec check, not in this version; use \"quick\"");
+        (problem.file.empty() ? std::string("problem") : problem.file.string()) +
+        ": [check] level = \"full\" comes with nrec check, not in this version; use \"quick\"");
+}
+
+void validate_simulator(const Problem& problem) {
+  std::vector<std::string> errors =
+      broken_rules(problem, true,
+                   "command = \"./simulator {mass}\", library = \"libsimulator.so\", or task = \"" +
+                       task_names().front() + "\"");
+  if (!problem.simulations.files.empty())
+    errors.push_back(
+        problem.file.string() +
+        ": [simulations] files hold simulations already; name what makes them: command, library or task");
+  if (!errors.empty()) throw ConfigError(joined(errors));
 }
 
 Prior problem_prior(const Problem& problem) {
@@ -223,11 +251,15 @@ std::string seen_from(const fs::path& folder, const std::string& name) {
 std::string problem_text(const Problem& problem, const fs::path& folder) {
   Problem shown = problem;
   for (std::string& name : shown.simulations.files) name = seen_from(folder, name);
+  shown.simulations.library = seen_from(folder, shown.simulations.library);
+  shown.simulations.campaign = seen_from(folder, shown.simulations.campaign);
   shown.observation.file = seen_from(folder, shown.observation.file);
   OptionTable table;
   describe(table, shown);
   std::string text;
   const bool has_task = !shown.simulations.task.empty();
+  const bool makes_rows =
+      has_task || !shown.simulations.command.empty() || !shown.simulations.library.empty();
   if (!has_task)
     text += parameters_text(shown.parameters, seen_from(folder, shown.parameters.from_samples.string()));
   std::string section;
@@ -236,7 +268,7 @@ std::string problem_text(const Problem& problem, const fs::path& folder) {
     const auto* word = std::get_if<std::string>(&value);
     const auto* list = std::get_if<std::vector<std::string>>(&value);
     if ((word && word->empty()) || (list && list->empty())) continue;
-    if (entry.name == "num_simulations" && !has_task && !shown.simulations.num_simulations_given) continue;
+    if (entry.name == "num_simulations" && !makes_rows && !shown.simulations.num_simulations_given) continue;
     if (entry.section != section)
       text += fmt::format("{}[{}]\n", text.empty() ? "" : "\n", section = entry.section);
     std::string value_text = word ? toml_text(*word) : option_value_text(value);

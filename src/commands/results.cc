@@ -51,6 +51,10 @@ std::string utf8_text(std::string_view text) {
   return result;
 }
 
+std::string utc_now() { return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr))); }
+
+}  // namespace
+
 Record with_valid_text(const Record& record) {
   Record result;
   for (const auto& [name, value] : record.entries()) {
@@ -67,10 +71,6 @@ Record with_valid_text(const Record& record) {
   return result;
 }
 
-std::string utc_now() { return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr))); }
-
-}  // namespace
-
 std::string_view nrec_version() { return NREC_VERSION; }
 
 std::string_view command_status_name(CommandStatus status) {
@@ -81,6 +81,8 @@ std::string_view command_status_name(CommandStatus status) {
       return "budget spent";
     case CommandStatus::stopped:
       return "stopped";
+    case CommandStatus::simulations_failed:
+      return "too many failures";
     case CommandStatus::failed:
       break;
   }

@@ -23,6 +23,8 @@ void add_sampling(Record& record, const PosteriorDraws& draws);
 void add_marginals(Record& record, const std::vector<MarginalSummary>& marginals);
 void add_check(Record& record, const CheckReport& report);
 
+/// The record with "?" for every byte that is not part of valid UTF-8: file names may hold any bytes, JSON may not.
+Record with_valid_text(const Record& record);
 /// Writes record.json; text that is not UTF-8 gets "?" for its bad bytes.
 void write_record(const Record& record, const OutputFolder& folder);
 /// The record of an earlier run, or nullopt when there is none that can be read.

@@ -18,11 +18,12 @@ namespace nrec {
 /// How a command ended when it did not throw.
 enum class CommandStatus {
   done,
-  budget_spent,  // partial result
-  stopped,       // on request; --resume goes on
-  failed,        // numerical failure: no usable result
+  budget_spent,        // partial result
+  stopped,             // on request; --resume goes on
+  simulations_failed,  // too many of them: the simulator is broken
+  failed,              // numerical failure: no usable result
 };
-/// "done", "budget spent", "stopped", "failed".
+/// "done", "budget spent", "stopped", "too many failures", "failed".
 std::string_view command_status_name(CommandStatus status);
 
 /// What a command hands back. It has written its files by then.

@@ -23,10 +23,23 @@ struct ParameterOptions {
       names;  // of the columns of from_samples; empty: the file's own, or theta_1, theta_2, ...
 };
 
-/// Section [simulations]: where theta and x come from. One of `files` and `task` is given.
+/// Section [simulations]: where theta and x come from. One of `files`, `task`, `command` and `library` is given, or
+/// `campaign` alone, whose rows are then used as they are.
 struct SimulationOptions {
   std::vector<std::string> files;
   std::string task;
+  std::string command;   // an external program; docs/howto/simulators.md
+  std::string library;   // a shared library with the C interface
+  std::string protocol;  // "run" | "lines" | "npy"; empty: by the command
+  std::string line = "{theta}";
+  std::string campaign;      // folder of the stored rows; empty: campaign_folder()
+  std::int64_t workers = 0;  // 0: as many as threads
+  double row_time_limit = 0.0;
+  double memory_limit = 0.0;
+  std::int64_t retries = 0;
+  std::int64_t rows_per_process = 0;
+  std::int64_t batch_rows = 256;
+  double max_failure_fraction = 0.9;
   std::int64_t num_simulations = 10000;
   bool num_simulations_given = false;  // with files: only then is it a limit
   bool drop_failed = false;
@@ -89,13 +102,15 @@ void apply(const OptionOverride& flag, const OptionTable& table);
 /// problem file are relative to it; those of overrides to the current folder.
 ///
 /// Errors   ConfigError: every broken rule of the file, one per line with file and line number, at most ten;
-/// UsageError:
-///          the same for overrides; IoError: unreadable file; UnsupportedError: external simulators
+///          UsageError: the same for overrides; IoError: unreadable file
 Problem read_problem(const std::filesystem::path& path, std::span<const OptionOverride> overrides = {});
 
 /// Checks what single values cannot show: one source of simulations, a prior where one is needed.
 /// Errors   ConfigError with every broken rule; UnsupportedError: check.level = "full"
 void validate(const Problem& problem);
+/// The same for a command that only simulates: it needs something to run.
+/// Errors   ConfigError with every broken rule
+void validate_simulator(const Problem& problem);
 
 /// The prior of [parameters], or of the task.
 /// Errors   as Prior::from_terms and Prior::from_samples; IoError

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 
 namespace nrec {
@@ -8,5 +10,13 @@ namespace nrec {
 /// one; "" if unset. The only place that reads the environment. Not to be called while another thread changes
 /// it.
 std::string environment_isa();
+
+/// Which task of a Slurm job array this process is.
+struct ArrayTask {
+  std::uint64_t index = 0;  // from 0
+  std::uint64_t count = 1;
+};
+/// From SLURM_ARRAY_TASK_ID, _COUNT, _MIN and _STEP; empty outside of arrays and when they make no sense. Same warning.
+std::optional<ArrayTask> environment_array_task();
 
 }  // namespace nrec

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "nrec/commands/info.h"
+
+namespace nrec {
+
+/// What info() finds: every entry goes into the record and becomes a line for people.
+struct Listing {
+  InfoResult result;
+  void add(const std::string& name, RecordValue value);
+};
+
+/// What is in a campaign's databases, and what their writers say who are at work now.
+/// Errors   those of CampaignReader
+void list_campaign(const std::filesystem::path& folder, Listing& list);
+
+}  // namespace nrec
