@@ -99,10 +99,9 @@ TEST_F(Usage, TheSourceOfSimulationsMustBeOneAndFitTheParameters) {
   refuse(kSimulations + kObservation, "[parameters] is missing");
   refuse(task, "observation: no file is given");
   refuse("[simulations]\ntask = \"two_mons\"\n" + kObservation, "two_moons");
-  refuse(kParameters + "[simulations]\ncommand = \"./simulator {mass}\"\n" + kObservation,
-         "external simulators come with nrec simulate, not in this version");
-  refuse(kParameters + "[simulations]\nlibrary = \"libsimulator.so\"\n" + kObservation,
-         "external simulators come with nrec simulate, not in this version");
+  refuse(kParameters + "[simulations]\ncommand = \"./not_there {mass}\"\n" + kObservation, "not_there");
+  refuse(kParameters + "[simulations]\ncommand = \"sh sim.sh {mas}\"\n" + kObservation, "mass");
+  refuse(kParameters + "[simulations]\nlibrary = \"libnot_there.so\"\n" + kObservation, "libnot_there.so");
   refuse(whole_ + "[check]\nlevel = \"full\"\n", "comes with nrec check, not in this version");
   refuse(kParameters + "rate = 1\n", "p.toml:4");
   refuse("[parameters\n", "p.toml:1");
