@@ -8,6 +8,7 @@ include(CMakePackageConfigHelpers)
 # What a user of the installed library links for each package of a room: file names for find_library, or nothing where
 # the package is headers only. A new package of nrec_room gets a line here.
 set(nrec_link_files_PkgConfig::libzip zip)
+set(nrec_link_files_PkgConfig::netcdf netcdf)
 set(nrec_link_files_BZip2::BZip2 bz2)
 set(nrec_link_files_HDF5::HDF5 hdf5 hdf5_serial)
 set(nrec_link_files_hdf5::hdf5 hdf5 hdf5_serial)

@@ -14,8 +14,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array kInferFiles = {files::kEstimator, files::kCheckpoint, files::kDrawsNpz,
-                                    files::kDrawsCsv,  files::kRecord,     files::kConfig};
+constexpr std::array kInferFiles = {files::kEstimator, files::kCheckpoint,  files::kDrawsNpz,
+                                    files::kDrawsCsv,  files::kDrawsNetcdf, files::kRecord,
+                                    files::kConfig};
 constexpr std::array kTrainFiles = {files::kEstimator, files::kCheckpoint, files::kRecord, files::kConfig};
 constexpr double kTrainingShare = 0.9;  // of a time limit, when sampling is to follow
 

@@ -5,6 +5,7 @@
 
 #include <ctime>
 
+#include "commands/draws_netcdf.h"
 #include "nrec/core/error.h"
 #include "nrec/inference/posterior.h"
 #include "nrec/io/csv.h"
@@ -202,6 +203,7 @@ void write_draws(const PosteriorDraws& draws, const OutputFolder& folder) {
     std::error_code ignored;
     std::filesystem::remove(folder.file(files::kDrawsNpz), ignored);
     std::filesystem::remove(folder.file(files::kDrawsCsv), ignored);
+    std::filesystem::remove(folder.file(files::kDrawsNetcdf), ignored);
     return;
   }
   NamedArrays arrays;
@@ -224,7 +226,8 @@ std::optional<PosteriorDraws> earlier_draws(const OutputFolder& folder, const st
       text("sampling.status") != sampling_status_name(SamplingStatus::complete))
     return std::nullopt;
   if (!std::filesystem::exists(folder.file(files::kDrawsNpz), code) ||
-      !std::filesystem::exists(folder.file(files::kDrawsCsv), code))
+      !std::filesystem::exists(folder.file(files::kDrawsCsv), code) ||
+      !std::filesystem::exists(folder.file(files::kDrawsNetcdf), code))
     return std::nullopt;
   const std::vector<std::string> wanted = {"theta", "log_ratio"};
   NamedArrays arrays;
@@ -263,6 +266,9 @@ void SamplingStage::run(const RunContext& context, CommandResult& result) const 
     write_record(result.record, folder);
     draws = sample(posterior, sampling, context);
     write_draws(*draws, folder);
+    if (draws->size() > 0)
+      write_netcdf(folder.file(files::kDrawsNetcdf),
+                   draws_groups(*draws, estimator.prior, x_o, result.record));
   }
   add_sampling(result.record, *draws);
   result.record.set("sampling.key", key);

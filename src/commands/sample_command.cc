@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array kSampleFiles = {files::kDrawsNpz, files::kDrawsCsv, files::kRecord};
+constexpr std::array kSampleFiles = {files::kDrawsNpz, files::kDrawsCsv, files::kDrawsNetcdf, files::kRecord};
 
 fs::path model_file(const std::string& model) {
   if (model.empty())

@@ -94,6 +94,7 @@ TEST_F(Info, DescribesEveryKindOfFile) {
        {"estimator", "mass ~ uniform(low = 0, high = 5)", "hidden_features", "best_epoch"});
   says("p_run/checkpoint.safetensors", {"checkpoint of a training run"});
   says("p_run/draws.npz", {"theta", "(200, 2)", "log_ratio", "(200,)"});
+  says("p_run/draws.nc", {"posterior/mass", "(1, 200)", "sample_stats/log_ratio", "observed_data/x"});
   says("p_run/draws.csv", {"rows", "200", "mass, rate"});
   says("p_run/record.json", {"record", "check.verdict"});
   says("p_run", {"record.json", "check.verdict"});

@@ -1,9 +1,11 @@
 // What a run leaves behind, where, and when it refuses to.
 #include <chrono>
+#include <cmath>
 #include <csignal>
 #include <filesystem>
 #include <thread>
 
+#include "nrec/io/hdf5.h"
 #include "nrec/io/json.h"
 #include "nrec/io/tables.h"
 #include "toy_problem.h"
@@ -17,7 +19,7 @@ TEST_F(RunFolder, ARunWritesItsFilesAndSaysSo) {
   const Outcome outcome = infer(whole_);
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   for (const char* name : {"estimator.safetensors", "checkpoint.safetensors", "draws.npz", "draws.csv",
-                           "record.json", "config.toml"})
+                           "draws.nc", "record.json", "config.toml"})
     EXPECT_TRUE(exists(std::string("p_run/") + name)) << name;
   expect_in(outcome.out, "mean");
   expect_in(outcome.out, "mass");
@@ -29,6 +31,15 @@ TEST_F(RunFolder, ARunWritesItsFilesAndSaysSo) {
   const SampleTable csv = read_samples(folder_ / "p_run/draws.csv");
   EXPECT_EQ(npz.values, csv.values);
   EXPECT_EQ(npz.values.rows(), 200u);
+  const std::vector<std::string> variables = {"posterior/mass", "posterior/rate", "sample_stats/log_ratio",
+                                              "sample_stats/lp", "observed_data/x"};
+  const NamedArrays netcdf = read_hdf5(folder_ / "p_run/draws.nc", variables);
+  for (std::size_t s = 0; s < 200; ++s) {
+    EXPECT_EQ(netcdf[0].second.values[s], npz.values(s, 0));
+    EXPECT_EQ(netcdf[1].second.values[s], npz.values(s, 1));
+    EXPECT_NEAR(netcdf[3].second.values[s], netcdf[2].second.values[s] - std::log(25.0), 1e-12);
+  }
+  EXPECT_EQ(netcdf[4].second.shape, (std::vector<std::size_t>{3}));
   EXPECT_EQ(csv.names, (std::vector<std::string>{"mass", "rate"}));
 }
 

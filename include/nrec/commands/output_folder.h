@@ -28,6 +28,7 @@ inline constexpr std::string_view kEstimator = "estimator.safetensors";
 inline constexpr std::string_view kCheckpoint = "checkpoint.safetensors";
 inline constexpr std::string_view kDrawsNpz = "draws.npz";
 inline constexpr std::string_view kDrawsCsv = "draws.csv";
+inline constexpr std::string_view kDrawsNetcdf = "draws.nc";
 inline constexpr std::string_view kRecord = "record.json";
 inline constexpr std::string_view kConfig = "config.toml";
 }  // namespace files
