@@ -73,9 +73,21 @@ struct Database::Connection {
   Connection& operator=(const Connection&) = delete;
 
   void check(int code) const {
-    if (code != SQLITE_OK) {
-      throw DatabaseError::from_code(path, code, sqlite3_errmsg(handle), sqlite3_system_errno(handle));
+    if (code == SQLITE_OK) return;
+    const std::string words = sqlite3_errmsg(handle);
+    throw DatabaseError::from_code(path, code, words, system_error(code));
+  }
+
+  // The connection does not notice what befalls its log; the file of the log does.
+  int system_error(int code) const {
+    int number = sqlite3_system_errno(handle);
+    sqlite3_file* log = nullptr;
+    if (number != 0 || (code & 0xff) != SQLITE_IOERR) return number;
+    if (sqlite3_file_control(handle, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log) == SQLITE_OK &&
+        log != nullptr && log->pMethods != nullptr) {
+      log->pMethods->xFileControl(log, SQLITE_FCNTL_LAST_ERRNO, &number);
     }
+    return number;
   }
 
   sqlite3* handle = nullptr;
@@ -87,9 +99,10 @@ Database::Database(const fs::path& path, DatabaseAccess access)
   const std::string name = plain_name(path);
   const auto longest = static_cast<std::size_t>(sqlite3_vfs_find(nullptr)->mxPathname) - kLongestSuffix;
   if (name.size() > longest) {
-    throw DatabaseError(path, DatabaseTrouble::other,
-                        fmt::format("its path has {} bytes, databases can have {}", name.size(), longest),
-                        "choose a folder with a shorter path");
+    throw DatabaseError(
+        path, DatabaseTrouble::other,
+        fmt::format("has a path of {} bytes, longer than the {} that it can have", name.size(), longest),
+        "choose a folder with a shorter path");
   }
   const bool unlocked = access == DatabaseAccess::read_unlocked;
   const int code = sqlite3_open_v2(unlocked ? unlocked_name(path).c_str() : name.c_str(),

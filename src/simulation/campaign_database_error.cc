@@ -40,13 +40,16 @@ DatabaseError io_failure(const std::filesystem::path& path, int code, std::strin
             "put a copy of it back, or move it away and " + std::string(kRunAgain) +
                 ": its rows are simulated anew"};
   }
-  return {path, DatabaseTrouble::other,
-          fmt::format("the disk failed ({}{})", words, words_of_system(system_error)),
-          fmt::format("see to the disk, then {}", kRunAgain)};
+  return {
+      path, DatabaseTrouble::other,
+      fmt::format("cannot be read or written: the disk failed ({}{})", words, words_of_system(system_error)),
+      fmt::format("see to the disk, then {}", kRunAgain)};
 }
 
 DatabaseError open_failure(const std::filesystem::path& path, std::string_view words, int system_error) {
-  const std::string problem = fmt::format("cannot be opened ({}{})", words, words_of_system(system_error));
+  // After a refusal SQLite looks whether the file can at least be read; that there is none is not the problem.
+  const std::string problem = fmt::format("cannot be opened ({}{})", words,
+                                          system_error == ENOENT ? "" : words_of_system(system_error));
   if (system_error == EMFILE || system_error == ENFILE) {
     return {path, DatabaseTrouble::other, problem, "raise the limit of open files (ulimit -n)"};
   }
@@ -89,7 +92,7 @@ DatabaseError DatabaseError::from_code(const std::filesystem::path& path, int co
       return {path, DatabaseTrouble::other, "is not an SQLite database, or its first bytes are damaged",
               "move it out of the folder of the campaign"};
     case SQLITE_NOMEM:
-      return {path, DatabaseTrouble::other, "there is not enough memory to read or write it",
+      return {path, DatabaseTrouble::other, "needs more memory than there is",
               "free some memory, then " + std::string(kRunAgain)};
     default:
       break;

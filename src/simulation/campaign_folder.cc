@@ -26,14 +26,15 @@ bool has_companion(const fs::path& path, const char* suffix) {
 }
 
 [[noreturn]] void throw_unrecovered(const fs::path& path, const DatabaseError& error) {
-  throw DatabaseError(
-      path, error.trouble(),
-      fmt::format("its writer was killed, and what it had in its log cannot be moved into it: it {}",
-                  error.problem()),
-      error.trouble() == DatabaseTrouble::full ? error.advice()
-                                               : "allow writing of it and its folder for one time, or copy "
-                                                 "it together with the files beside it that "
-                                                 "start with its name to a place where you may write");
+  throw DatabaseError(path, error.trouble(),
+                      fmt::format("its last writer was killed or ran out of space, and what it left in its "
+                                  "log cannot be moved into it: it {}",
+                                  error.problem()),
+                      error.trouble() == DatabaseTrouble::full
+                          ? error.advice()
+                          : "allow writing of it and its folder for one time, or copy "
+                            "it together with the files beside it that "
+                            "start with its name to a place where you may write");
 }
 
 // Moves what a killed writer left in a log or a journal into the database; afterwards it can be read by anyone.

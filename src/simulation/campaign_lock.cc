@@ -24,7 +24,7 @@ using std::chrono::milliseconds;
 // A reader that puts a database in order holds it for a moment, a reader of many rows for longer; both end by
 // themselves.
 constexpr milliseconds kWaitForWriters{1000};
-constexpr milliseconds kWaitForReaders{5000};
+constexpr milliseconds kWaitForReaders{3000};
 constexpr milliseconds kWaitAtOnce{250};
 // Of a new database: four times the usual size writes 1.6 times as many rows per second, with 8 and with 1000 numbers in
 // x, and reads them no slower.

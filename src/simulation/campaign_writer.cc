@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <exception>
 #include <limits>
 #include <optional>
 #include <utility>
@@ -30,10 +31,10 @@ using simulation::Statement;
 // A row beside its numbers and texts: its header and small columns.
 constexpr std::size_t kRowOverhead = 32;
 // A commit may have some megabytes: what does not fit the cache would be written twice. The log is moved into the
-// database when it has about 8 MB.
+// database when it has about 2 MB.
 constexpr const char* kWriterSettings =
     "PRAGMA cache_size = -16384; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA "
-    "wal_autocheckpoint = 512";
+    "wal_autocheckpoint = 128";
 constexpr std::string_view kInsert =
     "INSERT INTO rows (row, status, attempts, seconds, theta, reason, messages, x)"
     " VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (row) DO NOTHING";
@@ -89,7 +90,7 @@ struct CampaignWriter::State {
   void insert(std::span<const double> theta, const RowResult& result);
   // Runs `work`; when the database fails in it, this writer is done for.
   template <class Work>
-  void guarded(std::string_view what, Work&& work);
+  void guarded(Work&& work);
 
   fs::path folder;
   fs::path path;
@@ -121,14 +122,14 @@ void CampaignWriter::State::close() {
 }
 
 template <class Work>
-void CampaignWriter::State::guarded(std::string_view what, Work&& work) {
+void CampaignWriter::State::guarded(Work&& work) {
   if (!failure.empty()) throw IoError(failure);
   try {
     work();
   } catch (const DatabaseError& error) {
     // What is committed is in the database and its log; a disk in trouble is not written to any more.
-    failure = fmt::format("{}: {}: it {}; {}. {} rows are safe in it", path.string(), what, error.problem(),
-                          error.advice(), num_rows);
+    failure = fmt::format("{}: the last rows cannot be stored: it {}; {}. {} rows are safe in it",
+                          path.string(), error.problem(), error.advice(), num_rows);
     database.leave_log_alone();
     throw IoError(failure);
   }
@@ -194,7 +195,7 @@ CampaignWriter::~CampaignWriter() {
   try {
     commit();
     state_->close();
-  } catch (const Error&) {  // a later writer or reader moves the log into the database
+  } catch (const std::exception&) {  // a later writer or reader moves the log into the database
   }
 }
 
@@ -215,7 +216,7 @@ std::vector<std::uint64_t> CampaignWriter::stored_rows() const {
 
 void CampaignWriter::add(std::span<const double> theta, const RowResult& result) {
   state_->check_row(theta, result);
-  state_->guarded(fmt::format("row {} cannot be stored", result.row), [&] {
+  state_->guarded([&] {
     if (!state_->has_transaction) state_->database.run("BEGIN");
     state_->has_transaction = true;
     state_->insert(theta, result);
@@ -225,7 +226,7 @@ void CampaignWriter::add(std::span<const double> theta, const RowResult& result)
 std::size_t CampaignWriter::pending_bytes() const { return state_->pending_bytes; }
 
 void CampaignWriter::commit() {
-  state_->guarded("the last rows cannot be stored", [&] {
+  state_->guarded([&] {
     if (!state_->has_transaction) return;
     state_->database.run("COMMIT");
     state_->has_transaction = false;
