@@ -6,6 +6,7 @@
 #include <ctime>
 
 #include "commands/draws_netcdf.h"
+#include "core/utf8_text.h"
 #include "nrec/core/error.h"
 #include "nrec/inference/posterior.h"
 #include "nrec/io/csv.h"
@@ -20,6 +21,7 @@ namespace {
 
 constexpr std::string_view kSampling = "sampling.";
 
+<<<<<<< HEAD
 /// `text` with every byte that is not part of valid UTF-8 replaced: file names may hold any bytes, JSON may
 /// not.
 std::string utf8_text(std::string_view text) {
@@ -56,6 +58,8 @@ std::string utc_now() { return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(
 
 }  // namespace
 
+=======
+>>>>>>> store
 Record with_valid_text(const Record& record) {
   Record result;
   for (const auto& [name, value] : record.entries()) {

@@ -44,26 +44,34 @@ enum class ChangedCampaign { refuse, accept };
 /// The one writer of one database of a campaign folder: rows-<index + 1>-of-<count>.sqlite.
 ///
 /// SQLite in WAL mode, exclusive, synchronous = FULL: what commit() has returned from survives kill -9 and power loss.
+/// An object belongs to one thread at a time; in a forked child it does nothing. As long as it lives, its process may
+/// open the database in no other way than through the functions of this header: closing any other descriptor of the
+/// file would drop the lock.
 class CampaignWriter {
  public:
-  /// Makes the folder and the database, or goes on with them; recovers from a kill.
+  /// Makes the folder and the database, or goes on with them; recovers from a kill. `changed` = accept stores the new
+  /// identity in this database, and that and how it was changed.
   ///
-  /// Errors   ConfigError: another process writes this database; the stored identity (of this or of any other database
-  ///          in the folder) differs and `changed` is refuse: every difference, and what to do;
+  /// Errors   ConfigError: another process writes this database, or reads it for longer than a few seconds; the stored
+  ///          identity (of this or of any other database in the folder) differs and `changed` is refuse: every
+  ///          difference, and what to do; stored rows have another size (also with accept);
   ///          IoError: cannot be made, is not a campaign's database, is damaged, has a newer schema
   CampaignWriter(const std::filesystem::path& folder, const CampaignIdentity& identity, Shard shard,
                  ChangedCampaign changed);
+  /// Commits what was added, as far as that is possible, and leaves one file that many can read at once.
   ~CampaignWriter();
   CampaignWriter(const CampaignWriter&) = delete;
   CampaignWriter& operator=(const CampaignWriter&) = delete;
 
   const std::filesystem::path& path() const;
-  /// Row numbers already stored by this writer or by any readable database of the folder, ascending.
+  /// Row numbers already stored by this writer or by any readable database of the folder with the same identity,
+  /// ascending; rows added since the last commit are among them.
   std::vector<std::uint64_t> stored_rows() const;
 
   /// Adds a row to the open transaction; a row that is already there is left as it is.
   /// Shapes   theta [D]; result.x [M], or empty when there is none
-  /// Errors   IoError: disk full, disk failure: nothing acknowledged is lost, the transaction is
+  /// Errors   IoError: disk full, disk failure: nothing acknowledged is lost, the transaction is; afterwards add() and
+  ///          commit() throw the same again; ShapeError: sizes that are not the campaign's; DomainError: row >= 2^63
   void add(std::span<const double> theta, const RowResult& result);
   /// Bytes added since the last commit.
   std::size_t pending_bytes() const;
@@ -91,6 +99,7 @@ struct CampaignSummary {
   std::vector<std::uint64_t> status_counts;  // [6], by RowStatus
   std::vector<Reason> reasons;               // at most 20
   double seconds_per_row = 0.0;              // mean over rows
+  std::uint64_t num_identity_changes = 0;    // how often a database went on with another problem on the user's word
   std::vector<std::filesystem::path> databases;
   std::vector<std::filesystem::path> being_written;  // locked by a writer now, their rows are not counted
 };
@@ -99,6 +108,8 @@ struct CampaignSummary {
 /// database that comes first by name).
 class CampaignReader {
  public:
+  /// What a killed writer left in its log is moved into the database, which needs leave to write for that one time.
+  ///
   /// Errors   IoError: no such folder, no database in it, damaged, newer schema; ConfigError: databases of different
   ///          campaigns
   explicit CampaignReader(const std::filesystem::path& folder);
@@ -118,7 +129,8 @@ class CampaignReader {
   std::unique_ptr<State> state_;
 };
 
-/// Whether a folder holds at least one database of a campaign.
+/// Whether a folder holds at least one database of a campaign, by the first bytes of its files rows-*.sqlite; also while
+/// they are being written. Throws nothing.
 bool is_campaign(const std::filesystem::path& folder);
 
 }  // namespace nrec
