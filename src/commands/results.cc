@@ -21,45 +21,10 @@ namespace {
 
 constexpr std::string_view kSampling = "sampling.";
 
-<<<<<<< HEAD
-/// `text` with every byte that is not part of valid UTF-8 replaced: file names may hold any bytes, JSON may
-/// not.
-std::string utf8_text(std::string_view text) {
-  std::string result;
-  for (std::size_t i = 0; i < text.size();) {
-    const auto lead = static_cast<unsigned char>(text[i]);
-    const std::size_t length = lead < 0x80                   ? 1
-                               : lead >= 0xc2 && lead < 0xe0 ? 2
-                               : lead >= 0xe0 && lead < 0xf0 ? 3
-                               : lead >= 0xf0 && lead < 0xf5 ? 4
-                                                             : 0;
-    bool valid = length > 0 && i + length <= text.size();
-    for (std::size_t k = 1; valid && k < length; ++k)
-      valid = (static_cast<unsigned char>(text[i + k]) & 0xc0) == 0x80;
-    if (valid && length == 3) {
-      const auto second = static_cast<unsigned char>(text[i + 1]);
-      valid = !(lead == 0xe0 && second < 0xa0) && !(lead == 0xed && second >= 0xa0);
-    }
-    if (valid && length == 4) {
-      const auto second = static_cast<unsigned char>(text[i + 1]);
-      valid = !(lead == 0xf0 && second < 0x90) && !(lead == 0xf4 && second >= 0x90);
-    }
-    if (valid) {
-      result += text.substr(i, length);
-    } else {
-      result += '?';
-    }
-    i += valid ? length : 1;
-  }
-  return result;
-}
-
 std::string utc_now() { return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr))); }
 
 }  // namespace
 
-=======
->>>>>>> store
 Record with_valid_text(const Record& record) {
   Record result;
   for (const auto& [name, value] : record.entries()) {
