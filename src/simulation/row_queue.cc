@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 namespace nrec {
 
@@ -59,14 +60,11 @@ void ResultQueue::push(SimulatedRow&& row) {
   filled_.notify_one();
 }
 
-std::optional<SimulatedRow> ResultQueue::pop() {
+std::deque<SimulatedRow> ResultQueue::take_all() {
   const std::lock_guard lock(mutex_);
-  if (rows_.empty()) return std::nullopt;
-  SimulatedRow row = std::move(rows_.front());
-  rows_.pop_front();
-  bytes_ -= bytes_of(row);
+  bytes_ = 0;
   emptied_.notify_all();
-  return row;
+  return std::exchange(rows_, {});
 }
 
 bool ResultQueue::wait(double seconds) {

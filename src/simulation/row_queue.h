@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <deque>
 #include <mutex>
-#include <optional>
 #include <vector>
 
 #include "nrec/simulation/campaign_store.h"
@@ -50,8 +49,9 @@ class ResultQueue {
 
   /// Waits while the queue is full, unless it was closed.
   void push(SimulatedRow&& row);
-  std::optional<SimulatedRow> pop();
-  /// Waits until there is something to pop, the last worker has ended, or the time is over. False when nothing more will
+  /// Everything that is there; empty when nothing is.
+  std::deque<SimulatedRow> take_all();
+  /// Waits until there is something to take, the last worker has ended, or the time is over. False when nothing more will
   /// come: all workers have ended.
   bool wait(double seconds);
   void worker_ended();

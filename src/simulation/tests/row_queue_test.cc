@@ -55,21 +55,18 @@ TEST(MissingRows, NearTheEndEveryTakerGetsSomething) {
 
 TEST(ResultQueue, MakesAWorkerWaitWhenTheStoreIsSlow) {
   ResultQueue queue(1);
-  std::atomic<int> pushed = 0;
   std::thread worker([&] {
     for (int i = 0; i < 100; ++i) {
       queue.push(
           {{}, {.row = static_cast<std::uint64_t>(i), .x = std::vector<double>(1 << 17)}});  // 1 MB each
-      ++pushed;
     }
     queue.worker_ended();
   });
   std::uint64_t next = 0;
   while (queue.wait(10.0)) {
-    EXPECT_LE(pushed.load(), static_cast<int>(next) + 18);  // 16 MB are full
-    std::optional<SimulatedRow> row = queue.pop();
-    ASSERT_TRUE(row);
-    EXPECT_EQ(row->result.row, next++);
+    const auto rows = queue.take_all();
+    EXPECT_LE(rows.size(), 17u);  // 16 MB are full
+    for (const SimulatedRow& row : rows) EXPECT_EQ(row.result.row, next++);
   }
   worker.join();
   EXPECT_EQ(next, 100u);
@@ -84,9 +81,8 @@ TEST(ResultQueue, ClosingFreesWaitingWorkers) {
   queue.close();
   worker.join();
   EXPECT_EQ(queue.num_running(), 0u);
-  int left = 0;
-  while (queue.pop()) ++left;
-  EXPECT_EQ(left, 40);
+  EXPECT_EQ(queue.take_all().size(), 40u);
+  EXPECT_TRUE(queue.take_all().empty());
 }
 
 }  // namespace
