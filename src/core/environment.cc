@@ -1,5 +1,7 @@
 #include "nrec/core/environment.h"
 
+#include <unistd.h>
+
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
@@ -33,6 +35,13 @@ std::optional<ArrayTask> environment_array_task() {
   const std::uint64_t step = environment_number("SLURM_ARRAY_TASK_STEP").value_or(1);
   if (step == 0 || *id < first || (*id - first) / step >= *count) return std::nullopt;
   return ArrayTask{(*id - first) / step, *count};
+}
+
+std::vector<std::string> environment_entries() {
+  std::vector<std::string> entries;
+  if (environ == nullptr) return entries;  // after clearenv()
+  for (char** entry = environ; *entry != nullptr; ++entry) entries.emplace_back(*entry);
+  return entries;
 }
 
 }  // namespace nrec
