@@ -22,7 +22,8 @@ struct VerbSyntax {
   std::string summary;
   std::vector<Argument> arguments;
   OptionTable options;
-  std::string notes;  // last paragraph of the help
+  std::string notes;       // last paragraph of the help
+  bool is_hidden = false;  // not in the list of verbs: nrec itself calls it
 };
 
 /// The flags of an entry, the first being the one to show: "--num-classes", "--training.num-classes", "--K".

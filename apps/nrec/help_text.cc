@@ -75,6 +75,7 @@ std::string entry_text(const OptionEntry& entry, const OptionTable& table) {
 std::string help_text(std::span<const VerbSyntax* const> verbs) {
   std::string text = "nrec: simulation-based inference by contrastive neural ratio estimation\n\n";
   for (const VerbSyntax* verb : verbs) {
+    if (verb->is_hidden) continue;
     std::string arguments;
     for (const Argument& argument : verb->arguments)
       arguments += (argument.required ? " " : " [") + argument.name + (argument.required ? "" : "]");

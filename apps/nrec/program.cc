@@ -62,7 +62,7 @@ Verb& verb_called(const std::string& name, const std::vector<std::unique_ptr<Ver
   std::vector<std::string> names;
   for (const auto& verb : verbs) {
     if (verb->syntax().name == name) return *verb;
-    names.push_back(verb->syntax().name);
+    if (!verb->syntax().is_hidden) names.push_back(verb->syntax().name);
   }
   if (name.starts_with("-"))
     throw UsageError(fmt::format("\"{}\" stands where a verb is expected; the verb comes first: {}", name,

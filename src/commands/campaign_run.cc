@@ -83,10 +83,12 @@ class ProblemSimulator {
     const PreflightReport report = external_->preflight(theta, seed, run);
     for (const std::string& warning : report.warnings) run.log.warning(warning);
     shape_ = report.x_shape;
+    if (shape_.empty()) return;  // stopped
     record_.set("row_time_limit", report.row_time_limit);
     record_.set("is_reproducible", report.is_reproducible);
     record_.set("seed_has_effect", report.seed_has_effect);
     record_.set("preflight_seconds_per_row", report.seconds_per_row);
+    record_.set("rows_per_call", report.rows_per_call);
     run.log.info(fmt::format("pre-flight: x has {} numbers, a row takes {}; {} rows on {} workers: about {}",
                              product(shape_), duration_text(report.seconds_per_row), num_rows, workers,
                              duration_text(report.seconds_per_row * static_cast<double>(num_rows) /
@@ -96,7 +98,13 @@ class ProblemSimulator {
   std::unique_ptr<RowRunner> make_runner(std::uint64_t seed) {
     return task_ ? make_row_runner(task_->simulator(), seed) : external_->make_runner();
   }
+  /// Empty when a stop was requested before it was known.
   const std::vector<std::size_t>& x_shape() const { return shape_; }
+  std::size_t rows_per_call() const {
+    const RecordValue* value = record_.find("rows_per_call");
+    const auto* number = value ? std::get_if<std::int64_t>(value) : nullptr;
+    return number && *number > 0 ? static_cast<std::size_t>(*number) : 1;
+  }
   /// What prepare() found, for campaign.json.
   const Record& record() const { return record_; }
 
@@ -110,8 +118,8 @@ class ProblemSimulator {
   void take(const Record& stored) {
     for (const std::int64_t n : std::get<std::vector<std::int64_t>>(*stored.find("x_shape")))
       shape_.push_back(static_cast<std::size_t>(n));
-    for (const char* name :
-         {"row_time_limit", "is_reproducible", "seed_has_effect", "preflight_seconds_per_row"}) {
+    for (const char* name : {"row_time_limit", "is_reproducible", "seed_has_effect",
+                             "preflight_seconds_per_row", "rows_per_call"}) {
       if (const RecordValue* value = stored.find(name)) record_.set(name, *value);
     }
     if (external_options_.row_time_limit == 0.0) {
@@ -267,6 +275,13 @@ CampaignRun run_problem_campaign(const Problem& problem, const Prior& prior,
   const auto num_simulations = static_cast<std::uint64_t>(problem.simulations.num_simulations);
   simulator.prepare(stored, prior, identity.seed, run, num_simulations, workers);
   identity.x_shape = simulator.x_shape();
+  CampaignRun result;
+  if (identity.x_shape.empty()) {
+    result.report = {.status = CampaignStatus::stopped,
+                     .message = "stopped on request in the pre-flight; nothing is stored yet"};
+    result.record = campaign_record(result, identity, options);
+    return result;
+  }
 
   CampaignWriter writer(options.folder, identity, options.shard, options.changed);
   if (!stored) write_json(options.folder / files::kCampaign, settings_record(identity, simulator.record()));
@@ -274,10 +289,10 @@ CampaignRun run_problem_campaign(const Problem& problem, const Prior& prior,
   const CampaignOptions campaign = {.num_simulations = num_simulations,
                                     .shard = options.shard,
                                     .workers = workers,
+                                    .rows_per_call = simulator.rows_per_call(),
                                     .max_failure_fraction = problem.simulations.max_failure_fraction};
   RunContext part = run;
   part.time_limit = std::max(0.0, run.time_limit - watch.seconds());
-  CampaignRun result;
   result.report = run_campaign(
       prior, [&] { return simulator.make_runner(identity.seed); }, writer, identity, campaign, part,
       [&](const CampaignProgress& progress) {

@@ -82,10 +82,15 @@ class Tally {
 /// The threads that run rows. They take numbers from `rows` and leave results in `results`.
 class Workers {
  public:
-  Workers(const Prior& prior, std::uint64_t seed, int count,
+  Workers(const Prior& prior, std::uint64_t seed, int count, std::size_t rows_per_call,
           const std::function<std::unique_ptr<RowRunner>()>& make_runner, MissingRows& rows,
           ResultQueue& results)
-      : prior_(prior), seed_(seed), count_(count), rows_(rows), results_(results) {
+      : prior_(prior),
+        seed_(seed),
+        count_(count),
+        rows_per_call_(std::max<std::size_t>(1, rows_per_call)),
+        rows_(rows),
+        results_(results) {
     for (int i = 0; i < count; ++i) threads_.emplace_back([this, &make_runner] { work(make_runner); });
   }
   ~Workers() { end(); }
@@ -108,15 +113,16 @@ class Workers {
   void work(const std::function<std::unique_ptr<RowRunner>()>& make_runner) {
     try {
       const std::unique_ptr<RowRunner> runner = make_runner();
-      std::size_t chunk = 1;
+      std::size_t chunk = rows_per_call_;
       while (!stop_.requested()) {
         const std::vector<std::uint64_t> rows = rows_.take(chunk, static_cast<std::size_t>(count_));
         if (rows.empty()) break;
         const Stopwatch watch;
         run_rows(*runner, rows);
         const double row_seconds = watch.seconds() / static_cast<double>(rows.size());
-        chunk = std::min({2 * rows.size(), kMostRowsPerChunk,
-                          static_cast<std::size_t>(1.0 + kSecondsPerChunk / std::max(row_seconds, 1e-9))});
+        chunk =
+            std::min({2 * std::max(rows.size(), rows_per_call_), std::max(kMostRowsPerChunk, rows_per_call_),
+                      static_cast<std::size_t>(1.0 + kSecondsPerChunk / std::max(row_seconds, 1e-9))});
       }
     } catch (...) {
       const std::lock_guard lock(mutex_);
@@ -148,6 +154,7 @@ class Workers {
   const Prior& prior_;
   const std::uint64_t seed_;
   const int count_;
+  const std::size_t rows_per_call_;
   MissingRows& rows_;
   ResultQueue& results_;
   StopRequest stop_;
@@ -287,7 +294,7 @@ CampaignReport run_campaign(const Prior& prior,
     const int count = static_cast<int>(std::clamp<std::uint64_t>(
         rows.num_left(), 1, static_cast<std::uint64_t>(std::max(options.workers, 1))));
     ResultQueue results(count);
-    Workers workers(prior, identity.seed, count, make_runner, rows, results);
+    Workers workers(prior, identity.seed, count, options.rows_per_call, make_runner, rows, results);
     Collector collector(writer, options, run, results, tally, on_commit);
     report.status = collector.collect();
     workers.end();

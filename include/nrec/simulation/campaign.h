@@ -19,7 +19,8 @@ namespace nrec {
 struct CampaignOptions {
   std::uint64_t num_simulations = 0;  // rows 0 .. num_simulations - 1 of the campaign, over all shards
   Shard shard;
-  int workers = 1;  // rows that run side by side, >= 1
+  int workers = 1;                // rows that run side by side, >= 1
+  std::size_t rows_per_call = 1;  // fewest rows that a worker takes at once, where so many are left
   double max_failure_fraction =
       0.9;  // of the rows of this call, once there are kFewestJudged: more ends it; 1: never
 
