@@ -120,9 +120,8 @@ class Workers {
         const Stopwatch watch;
         run_rows(*runner, rows);
         const double row_seconds = watch.seconds() / static_cast<double>(rows.size());
-        chunk =
-            std::min({2 * std::max(rows.size(), rows_per_call_), std::max(kMostRowsPerChunk, rows_per_call_),
-                      static_cast<std::size_t>(1.0 + kSecondsPerChunk / std::max(row_seconds, 1e-9))});
+        const auto in_time = static_cast<std::size_t>(1.0 + kSecondsPerChunk / std::max(row_seconds, 1e-9));
+        chunk = std::max(rows_per_call_, std::min({2 * rows.size(), kMostRowsPerChunk, in_time}));
       }
     } catch (...) {
       const std::lock_guard lock(mutex_);
