@@ -31,8 +31,14 @@ command = "{command}"
 {line}num_simulations = {rows}
 workers = 4
 """
-LINES = 'awk -f sim.awk kill_campaign_{mark}'
-AWK = 'BEGIN { ARGC = 1 } { print $1, $3 + $4, $2 % 1000 / 1000; fflush(); if ($1 % 16 == 0) system("sleep 0.001") }\n'
+LINES = 'python3 sim.py kill_campaign_{mark}'
+PYTHON = """import sys, time
+for line in sys.stdin:
+    row, seed, mass, rate = line.split()
+    if int(row) % 16 == 0:
+        time.sleep(0.001)
+    print(row, repr(float(mass) + float(rate)), seed, flush=True)
+"""
 RUN = 'sh sim.sh {{mass}} {{rate}} {{seed}} kill_campaign_{mark}'
 SH = 'sleep 0.01\nawk -v m="$1" -v r="$2" -v s="$3" \'BEGIN { printf "%.17g %.17g\\n", m + r, s }\'\n'
 
@@ -75,7 +81,7 @@ def main():
     nrec = str(Path(options.nrec).resolve())
     folder = Path(tempfile.mkdtemp(prefix="nrec_kill_campaign_"))
     mark = f"{os.getpid()}_{options.seed}"
-    (folder / "sim.awk").write_text(AWK)
+    (folder / "sim.py").write_text(PYTHON)
     (folder / "sim.sh").write_text(SH)
     is_lines = options.protocol == "lines"
     command = (LINES if is_lines else RUN).format(mark=mark)

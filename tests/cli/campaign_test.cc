@@ -20,18 +20,22 @@ const std::string kCommand =
     "[simulations]\ncommand = \"sh sim.sh {mass} {rate} {seed}\"\nnum_simulations = 40\n";
 const std::string kScript =
     "awk -v m=\"$1\" -v r=\"$2\" -v s=\"$3\" 'BEGIN { print m + r, s % 1000 / 1000 }'\n";
-/// The same law by one awk that answers line after line.
+/// The same law by one program that answers line after line.
 const std::string kLines =
-    "[simulations]\ncommand = \"awk -f lines.awk\"\nline = \"{row} {seed} {theta}\"\nnum_simulations = "
+    "[simulations]\ncommand = \"python3 lines.py\"\nline = \"{row} {seed} {theta}\"\nnum_simulations = "
     "3000\n";
-const std::string kLinesScript = "{ print $1, $3 + $4, $2 % 1000 / 1000, $3; fflush() }\n";
+const std::string kLinesScript =
+    "import sys\n"
+    "for line in sys.stdin:\n"
+    "    row, seed, mass, rate = line.split()\n"
+    "    print(row, float(mass) + float(rate), int(seed) % 1000 / 1000, mass, flush=True)\n";
 
 class CampaignProgram : public ToyTest {
  protected:
   void SetUp() override {
     ToyTest::SetUp();
     write("sim.sh", kScript);
-    write("lines.awk", kLinesScript);
+    write("lines.py", kLinesScript);
   }
   Record record_of(const Outcome& outcome) const { return record_from_json(outcome.out, "stdout"); }
   std::int64_t number(const Record& record, const std::string& name) const {
@@ -102,7 +106,8 @@ TEST_F(CampaignProgram, SuddenEndsLoseNothing) {
 
 TEST_F(CampaignProgram, ASignalEndsItCleanlyAndTheSameCommandGoesOn) {
   write("slow.sh", "sleep 0.05; echo \"$1\"\n");
-  write("p.toml", kParameters + "[simulations]\ncommand = \"sh slow.sh {mass}\"\nnum_simulations = 100000\n");
+  write("p.toml",
+        kParameters + "[simulations]\ncommand = \"sh slow.sh {mass} {rate}\"\nnum_simulations = 100000\n");
   RunningProgram program = start({"simulate", "p.toml"});
   for (int i = 0; i < 500 && !exists("p_campaign/progress-1-of-1.json"); ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
@@ -177,11 +182,15 @@ TEST_F(CampaignProgram, InferRunsTheCampaignAndUsesItsRows) {
 }
 
 TEST_F(CampaignProgram, InferStopsOnFailuresWithCodeSixAndExplains) {
-  write("half.awk",
-        "{ if ($3 > 2.5) print $1, \"refused too massive\"; else print $1, $3, $4, $2 % 10; fflush() }\n");
+  write("half.py",
+        "import sys\n"
+        "for line in sys.stdin:\n"
+        "    row, seed, mass, rate = line.split()\n"
+        "    answer = 'refused too massive' if float(mass) > 2.5 else f'{mass} {rate} {int(seed) % 10}'\n"
+        "    print(row, answer, flush=True)\n");
   write("x_o.csv", "1,2,3\n");
   write("p.toml", kParameters +
-                      "[simulations]\ncommand = \"awk -f half.awk\"\nline = \"{row} {seed} {theta}\"\n"
+                      "[simulations]\ncommand = \"python3 half.py\"\nline = \"{row} {seed} {theta}\"\n"
                       "num_simulations = 400\n" +
                       kObservation + kSmall);
   const Outcome outcome = run({"infer", "p.toml"});
@@ -192,13 +201,13 @@ TEST_F(CampaignProgram, InferStopsOnFailuresWithCodeSixAndExplains) {
 }
 
 TEST_F(CampaignProgram, ASimulatorThatNeverWorksIsRefusedBeforeTheCampaign) {
-  write("p.toml", kParameters + "[simulations]\ncommand = \"./not_there {mass}\"\n");
+  write("p.toml", kParameters + "[simulations]\ncommand = \"./not_there {mass} {rate}\"\n");
   const Outcome missing = run({"simulate", "p.toml"});
   EXPECT_EQ(missing.code, 3) << missing.err;
   expect_in(missing.err, "not_there");
   EXPECT_FALSE(exists("p_campaign/rows-1-of-1.sqlite"));
   write("bad.sh", "echo cannot work >&2; exit 9\n");
-  write("p.toml", kParameters + "[simulations]\ncommand = \"sh bad.sh {mass}\"\n");
+  write("p.toml", kParameters + "[simulations]\ncommand = \"sh bad.sh {mass} {rate}\"\n");
   const Outcome failing = run({"simulate", "p.toml"});
   EXPECT_EQ(failing.code, 3) << failing.err;
   expect_in(failing.err, "exit code 9");
