@@ -40,8 +40,9 @@ class RowRunner {
  public:
   virtual ~RowRunner() = default;
 
-  /// Runs `tasks` in order and calls `done` once for each as soon as its result is known, from the calling thread.
-  /// When a stop is requested it ends what is running and returns soon: rows that were not reported have not been run.
+  /// Runs `tasks` and calls `done` once for each as soon as its result is sure, from the calling thread; mostly in
+  /// order. When a stop is requested it ends what is running and returns soon: rows that were not reported have not
+  /// been run. A call may cost a start of the user's program: hand over many rows at once.
   ///
   /// Errors   ConfigError, IoError: the simulator cannot be run at all (it is gone, no scratch space, no processes)
   virtual void run(std::span<const RowTask> tasks, const std::function<void(RowResult&&)>& done,
