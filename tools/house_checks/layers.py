@@ -1,7 +1,8 @@
 """A room includes only rooms of a lower level (src/LAYERS), or itself; tests may include any room."""
 import re
 
-INCLUDE = re.compile(r'^\s*#\s*include\s*"(?:(nrec)/)?([a-z0-9_]+)/', re.MULTILINE)
+# Headers directly in include/nrec belong to no room: they are for users' programs in C.
+INCLUDE = re.compile(r'^\s*#\s*include\s*"(?!nrec/[a-z0-9_]+\.h")(?:(nrec)/)?([a-z0-9_]+)/', re.MULTILINE)
 
 
 def read_levels(text):
@@ -52,6 +53,7 @@ EXAMPLES = [
     ({"src/LAYERS": _LAYERS, "src/priors/a.cc": '#include <vector>\n#include "nrec/core/a.h"\n#include "priors/b.h"\n',
       "src/priors/tests/a_test.cc": '#include "priors/b.h"\n', "include/nrec/priors/p.h": '#include "nrec/core/a.h"\n'}, []),
     ({"src/LAYERS": _LAYERS, "src/core/tests/a_test.cc": '#include "nrec/priors/p.h"\n'}, []),
+    ({"src/LAYERS": _LAYERS, "src/core/a.cc": '#include "nrec/c_interface.h"\n'}, []),
     ({"src/LAYERS": _LAYERS, "src/core/a.cc": '#include "nrec/priors/p.h"\n'}, ["core (level 0) includes priors"]),
     ({"src/LAYERS": _LAYERS, "src/io/a.cc": '\n#include "kernels/p.h"\n'}, ["src/io/a.cc:2: io (level 1)"]),
     ({"src/LAYERS": _LAYERS, "include/nrec/core/a.h": '#include "nrec/io/p.h"\n'}, ["core (level 0) includes io"]),

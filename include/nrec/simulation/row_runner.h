@@ -34,14 +34,18 @@ struct RowResult {
 /// integers.
 std::uint32_t row_seed(std::uint64_t seed, std::uint64_t row);
 
+/// "x[3] = nan": the first number that is not finite, for reasons. "" when all are.
+std::string non_finite_reason(std::span<const double> x);
+
 /// One worker of a campaign: runs rows one after the other, in whatever way, and survives what they do.
 /// An object belongs to one thread; several run side by side.
 class RowRunner {
  public:
   virtual ~RowRunner() = default;
 
-  /// Runs `tasks` in order and calls `done` once for each as soon as its result is known, from the calling thread.
-  /// When a stop is requested it ends what is running and returns soon: rows that were not reported have not been run.
+  /// Runs `tasks` and calls `done` once for each as soon as its result is sure, from the calling thread; mostly in
+  /// order. When a stop is requested it ends what is running and returns soon: rows that were not reported have not
+  /// been run. A call may cost a start of the user's program: hand over many rows at once.
   ///
   /// Errors   ConfigError, IoError: the simulator cannot be run at all (it is gone, no scratch space, no processes)
   virtual void run(std::span<const RowTask> tasks, const std::function<void(RowResult&&)>& done,

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace nrec::simulation {
+
+// The last 4 kB of an endless text, in constant memory.
+class MessageTail {
+ public:
+  static constexpr std::size_t kBytes = 4096;
+
+  void add(std::string_view bytes);
+  void forget() { kept_.clear(), is_cut_ = false; }
+  // Whole lines where possible, printable.
+  std::string text() const;
+
+ private:
+  std::string kept_;
+  bool is_cut_ = false;
+};
+
+// `bytes` for people: valid UTF-8 stays, with newlines and tabs; everything else becomes \xNN.
+std::string printable(std::string_view bytes);
+// The same on one line and short, in quotes: for reasons.
+std::string quoted_excerpt(std::string_view bytes);
+
+}  // namespace nrec::simulation

@@ -1,0 +1,140 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+#include "io/byte_source.h"
+#include "io/npy_header.h"
+#include "io/sizes.h"
+#include "nrec/core/error.h"
+#include "nrec/io/npy.h"
+#include "simulation/external/dialect.h"
+#include "simulation/external/message_tail.h"
+
+namespace nrec::simulation {
+namespace {
+
+// A request should not take longer: what is lost or repeated when the program fails is then little.
+constexpr double kSecondsPerRequest = 1.0;
+constexpr std::size_t kMostHeaderBytes = 16384;
+
+// Bytes up to the data of the .npy frame at the front, 0 while they are not all there.
+// Errors   IoError: it is no .npy frame
+std::size_t header_bytes(std::string_view output) {
+  constexpr std::string_view kMagic = "\x93NUMPY";
+  const std::size_t common = std::min(output.size(), kMagic.size());
+  if (output.substr(0, common) != kMagic.substr(0, common))
+    throw IoError(fmt::format("{} instead of a .npy frame", quoted_excerpt(output.substr(0, 64))));
+  constexpr std::size_t kVersionPlace = 6, kLengthPlace = 8;
+  if (output.size() <= kVersionPlace) return 0;
+  const std::size_t width = output[kVersionPlace] == 1 ? 2 : 4;
+  if (output.size() < kLengthPlace + width) return 0;
+  std::size_t length = 0;
+  for (std::size_t i = width; i-- > 0;)
+    length = length << 8 | static_cast<unsigned char>(output[kLengthPlace + i]);
+  if (length > kMostHeaderBytes) throw IoError("a .npy frame with a damaged header");
+  const std::size_t bytes = kLengthPlace + width + length;
+  return output.size() < bytes ? 0 : bytes;
+}
+
+// protocol = "npy": seeds [n] and theta [n, D] in, x [n, ...] out.
+class NpyDialect final : public Dialect {
+ public:
+  explicit NpyDialect(std::size_t batch_rows) : batch_rows_(batch_rows) {}
+
+  Proof proof() const override { return Proof::by_next; }
+  bool names_rows() const override { return false; }
+  // A frame has as many rows as a request that the program has read. After a stray frame, the next to be read is the
+  // real answer to the earlier request, which has the wrong number of rows, when requests differ in it.
+  bool vouches(std::size_t rows_before, std::size_t rows) const override { return rows_before != rows; }
+
+  std::size_t request_rows(std::size_t rows_left, std::size_t rows_before,
+                           double seconds_per_row) const override {
+    std::size_t wanted = 1;  // until it is known how long a row takes
+    if (seconds_per_row >= 0.0) {
+      // Powers of two: programs that compile anew for every number of rows should meet few of them.
+      const double rows = std::clamp(kSecondsPerRequest / std::max(seconds_per_row, 1e-9), 2.0, 1e6);
+      wanted = std::bit_floor(static_cast<std::size_t>(rows));
+    }
+    const std::size_t rows = std::min({wanted, batch_rows_, rows_left});
+    return rows == rows_before && rows > 1 ? rows - 1 : rows;  // neighbours differ
+  }
+  std::size_t most_requests(double) const override { return 2; }
+
+  void append_request(std::string& bytes, std::span<const RowTask> tasks) const override {
+    NumericArray seeds{{tasks.size()}, {}, "<i8"};
+    NumericArray theta{{tasks.size(), tasks[0].theta.size()}, {}};
+    for (const RowTask& task : tasks) {
+      seeds.values.push_back(task.seed);
+      theta.values.insert(theta.values.end(), task.theta.begin(), task.theta.end());
+    }
+    bytes += npy_bytes(seeds);
+    bytes += npy_bytes(theta);
+  }
+
+  Answer read_answer(std::string_view output, std::span<const RowTask> tasks,
+                     XShape& x_shape) const override {
+    Answer answer;
+    try {
+      const std::size_t before = output.empty() ? 0 : header_bytes(output);
+      if (before != 0) read_frame(answer, output, before, tasks, x_shape);
+    } catch (const Error& error) {
+      answer.kind = Answer::Kind::violation;
+      answer.problem = error.what();
+    }
+    return answer;
+  }
+
+ private:
+  // Header, type, shape and size are judged before anything is waited for or allocated.
+  static void read_frame(Answer& answer, std::string_view output, std::size_t before,
+                         std::span<const RowTask> tasks, XShape& x_shape) {
+    io::MemorySource source(output.substr(0, before));
+    const io::NpyHeader header = io::read_npy_header(source, "x");
+    const io::NpyType type = io::parse_npy_type(header.dtype, "x");
+    const std::vector<std::size_t>& shape = header.shape;
+    const bool has_rows = !shape.empty() && shape[0] == tasks.size();
+    const std::vector<std::size_t> of_row = row_shape(shape);
+    if (!has_rows || (x_shape.is_known() && of_row != x_shape.shape())) {
+      throw ShapeError(fmt::format("a frame of shape {}, {} expected", shape_text(shape),
+                                   expected_text(tasks.size(), x_shape)));
+    }
+    const auto count = io::element_count(shape, type.bytes);
+    if (!count || *count == 0 || *count * type.bytes > tasks.size() * x_shape.most_bytes())
+      throw ShapeError(fmt::format("a frame of shape {}, more than any x has", shape_text(shape)));
+    if (output.size() < before + *count * type.bytes) return;
+    answer.bytes = before + *count * type.bytes;
+    const NumericArray frame = parse_npy(output.substr(0, answer.bytes), "x");
+    const std::size_t per_row = *count / tasks.size();
+    for (std::size_t i = 0; i < tasks.size(); ++i) {
+      RowResult& result = answer.rows.emplace_back();
+      result.row = tasks[i].row;
+      const auto start = frame.values.begin() + static_cast<std::ptrdiff_t>(i * per_row);
+      x_shape.accept(result, NumericArray{of_row, {start, start + static_cast<std::ptrdiff_t>(per_row)}});
+    }
+    answer.kind = Answer::Kind::rows;
+  }
+
+  // Of one row; a number per row is an x of one value.
+  static std::vector<std::size_t> row_shape(const std::vector<std::size_t>& shape) {
+    if (shape.size() <= 1) return {1};
+    return {shape.begin() + 1, shape.end()};
+  }
+  static std::string expected_text(std::size_t rows, const XShape& x_shape) {
+    if (!x_shape.is_known()) return fmt::format("({}, ...)", rows);
+    std::vector<std::size_t> shape = x_shape.shape();
+    shape.insert(shape.begin(), rows);
+    return shape_text(shape);
+  }
+
+  std::size_t batch_rows_;
+};
+
+}  // namespace
+
+std::unique_ptr<Dialect> make_npy_dialect(std::size_t batch_rows) {
+  return std::make_unique<NpyDialect>(batch_rows);
+}
+
+}  // namespace nrec::simulation
