@@ -20,11 +20,6 @@ constexpr std::chrono::milliseconds kLockPause{20};
 // Rows are read in order and once, so a cache is of little use; there may be a thousand databases.
 constexpr const char* kSmallCache = "PRAGMA cache_size = -512";
 
-bool has_companion(const fs::path& path, const char* suffix) {
-  std::error_code ignored;
-  return fs::exists(fs::path(path.string() + suffix), ignored);
-}
-
 [[noreturn]] void throw_unrecovered(const fs::path& path, const DatabaseError& error) {
   throw DatabaseError(path, error.trouble(),
                       fmt::format("its last writer was killed or ran out of space, and what it left in its "
@@ -92,6 +87,11 @@ std::vector<fs::path> database_files(const fs::path& folder) {
   return files;
 }
 
+bool has_companion(const fs::path& path, const char* suffix) {
+  std::error_code ignored;
+  return fs::exists(fs::path(path.string() + suffix), ignored);
+}
+
 bool was_left_by_a_writer(const fs::path& path) {
   return has_companion(path, "-wal") || has_companion(path, "-journal");
 }
@@ -151,10 +151,12 @@ bool is_campaign(const std::filesystem::path& folder) {
   using namespace simulation;
   const auto belongs = [](const std::filesystem::path& path) {
     try {
+      // A journal may undo the first bytes: its writer was killed while it made the tables, or is making them now.
+      if (has_companion(path, "-journal")) return open_database(path).has_value();
       const std::optional<DatabaseHeader> header = Database(path, DatabaseAccess::read).header();
       return header && header->is_sqlite && header->application_id == kApplicationId;
-    } catch (const Error&) {
-      return false;
+    } catch (const DatabaseError& error) {
+      return error.trouble() == DatabaseTrouble::busy;
     }
   };
   try {

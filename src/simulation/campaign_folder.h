@@ -37,6 +37,9 @@ struct OpenFolder {
   std::vector<WriterDatabase> being_written;
 };
 
+// Whether a file with the name of the database and that suffix stands beside it: "-wal" is its log, "-journal" undoes
+// what was begun without one.
+bool has_companion(const std::filesystem::path& path, const char* suffix);
 // A writer that did not end by itself has left a log or a journal beside the database.
 bool was_left_by_a_writer(const std::filesystem::path& path);
 // Moves the log into the database, after which anyone can read it; needs an exclusive lock. A database that is not a

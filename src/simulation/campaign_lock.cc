@@ -71,11 +71,13 @@ Database try_to_lock(const fs::path& path) {
     if (const auto header = database.header()) check_header(*header, path);
   }
   database.wait_for_locks(kWaitAtOnce);
-  // Exclusive before the first access: no shared memory is used, which network file systems do not have.
-  // In this mode the lock stays when the transaction ends. The tables are made with a journal, whose removal must last:
-  // if it came back after a power loss, it would undo them.
+  // Exclusive before the first access (already the next pragma is one): no shared memory is used, which network file
+  // systems do not have. In this mode the lock stays when the transaction ends.
+  database.run("PRAGMA locking_mode = EXCLUSIVE");
+  // The tables are made with a journal, whose removal must last: if it came back after a power loss, it would undo them.
+  database.run("PRAGMA synchronous = EXTRA");
   database.run(kPageSize);
-  database.run("PRAGMA synchronous = EXTRA; PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE; ROLLBACK");
+  database.run("BEGIN EXCLUSIVE; ROLLBACK");
   end_log(database);
   if (const auto header = database.header()) check_header(*header, path);
   return database;

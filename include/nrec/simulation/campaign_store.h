@@ -99,7 +99,8 @@ struct CampaignSummary {
   std::vector<std::uint64_t> status_counts;  // [6], by RowStatus
   std::vector<Reason> reasons;               // at most 20
   double seconds_per_row = 0.0;              // mean over rows
-  std::uint64_t num_identity_changes = 0;    // how often a database went on with another problem on the user's word
+  std::uint64_t num_identity_changes =
+      0;  // how often a database went on with another problem on the user's word
   std::vector<std::filesystem::path> databases;
   std::vector<std::filesystem::path> being_written;  // locked by a writer now, their rows are not counted
 };
@@ -129,8 +130,8 @@ class CampaignReader {
   std::unique_ptr<State> state_;
 };
 
-/// Whether a folder holds at least one database of a campaign, by the first bytes of its files rows-*.sqlite; also while
-/// they are being written. Throws nothing.
+/// Whether a folder holds at least one database of a campaign, also one that is being written; by the first bytes of its
+/// files rows-*.sqlite. Throws nothing.
 bool is_campaign(const std::filesystem::path& folder);
 
 }  // namespace nrec

@@ -22,14 +22,17 @@ struct Outcome {
   bool repeats = true;  // later calls throw the same error
 };
 
+using ResultOf = RowResult (*)(std::uint64_t);
+
 // Adds rows with a commit after every `per_commit` until the disk says no.
-Outcome write_rows(const std::filesystem::path& folder, std::uint64_t num_rows, std::uint64_t per_commit) {
+Outcome write_rows(const std::filesystem::path& folder, std::uint64_t num_rows, std::uint64_t per_commit,
+                   ResultOf result_of = example_result) {
   Outcome outcome;
   std::optional<CampaignWriter> writer;
   try {
     writer.emplace(folder, example_identity(), Shard{}, ChangedCampaign::refuse);
     for (std::uint64_t row = writer->stored_rows().size(); row < num_rows; ++row) {
-      writer->add(example_theta(row), example_result(row));
+      writer->add(example_theta(row), result_of(row));
       if ((row + 1) % per_commit != 0) continue;
       writer->commit();
       outcome.acknowledged = row + 1;
@@ -60,21 +63,27 @@ void expect_safe(const std::filesystem::path& folder, std::uint64_t acknowledged
   }
 }
 
-// Lets the disk fail at its first, second, ... operation, until a run gets through; returns how many runs failed.
+// Enough to move the log in the middle and at the end.
+constexpr std::uint64_t kRows = 60;
+constexpr std::uint64_t kRowsPerCommit = 5;
+
+// Lets the disk fail at its first, second, ... operation (later ones are sampled), until a run gets through; returns how
+// many runs failed.
 int fail_everywhere(const TemporaryFolder& folder, const std::string& wanted_text,
                     const std::function<void(FaultyFileSystem&, int)>& order) {
   int num_failures = 0;
-  for (int passed = 0;; ++passed) {
+  for (int passed = 0;; passed += passed < 50 ? 1 : 13) {
     FaultyFileSystem system;
     const auto campaign = folder / std::to_string(passed);
+    std::filesystem::create_directory(campaign);  // the writer would sync it to the disk, which may be busy
     order(system, passed);
-    const Outcome outcome = write_rows(campaign, 1200, 100);  // many enough to move the log once
+    const Outcome outcome = write_rows(campaign, kRows, kRowsPerCommit, bulky_result);
     const bool has_failed = system.has_failed();
     system.mend();
     expect_safe(campaign, outcome.acknowledged);
     if (!has_failed) {
       EXPECT_EQ(outcome.error, "");
-      EXPECT_EQ(outcome.acknowledged, 1200u);
+      EXPECT_EQ(outcome.acknowledged, kRows);
       return num_failures;
     }
     ++num_failures;
@@ -84,8 +93,8 @@ int fail_everywhere(const TemporaryFolder& folder, const std::string& wanted_tex
       EXPECT_NE(outcome.error.find(wanted_text), std::string::npos) << outcome.error;
     }
     // The same command again goes on and ends well.
-    EXPECT_EQ(write_rows(campaign, 1200, 100).error, "");
-    EXPECT_EQ(CampaignReader(campaign).read(1200).num_rows(), 1200u);
+    EXPECT_EQ(write_rows(campaign, kRows, kRowsPerCommit).error, "");
+    EXPECT_EQ(CampaignReader(campaign).read(kRows).num_rows(), kRows);
   }
 }
 

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <signal.h>
 #include <sqlite3.h>
+#include <unistd.h>
 
 #include <map>
 #include <string>
@@ -18,6 +20,7 @@ class FaultyFileSystem {
     vfs_.zName = "faulty";
     vfs_.szOsFile = static_cast<int>(sizeof(File)) + real_->szOsFile;
     vfs_.xOpen = open;
+    vfs_.xDelete = remove;
     sqlite3_vfs_register(&vfs_, /*makeDflt=*/1);
   }
   ~FaultyFileSystem() {
@@ -31,6 +34,8 @@ class FaultyFileSystem {
   // Lets `count` more operations pass (writes or syncs); all later ones end with `code`.
   void fail_writes_after(int count, int code) { writes_ = {count, code}; }
   void fail_syncs_after(int count, int code) { syncs_ = {count, code}; }
+  // Lets `count` more operations pass (writes, syncs, cuts and removals of files); the next one kills this process.
+  void die_after(int count) { operations_ = count; }
   void mend() { writes_ = syncs_ = {}; }
   // Whether an operation has failed since the last mend().
   bool has_failed() const { return writes_.has_failed || syncs_.has_failed; }
@@ -79,18 +84,33 @@ class FaultyFileSystem {
     file->pMethods = &methods();
     return SQLITE_OK;
   }
+  static int remove(sqlite3_vfs*, const char* name, int sync_folder) {
+    FaultyFileSystem& system = *instance();
+    system.count_operation();
+    return system.real_->xDelete(system.real_, name, sync_folder);
+  }
+  void count_operation() {
+    if (operations_ == 0) ::kill(::getpid(), SIGKILL);
+    if (operations_ > 0) --operations_;
+  }
   static int close(sqlite3_file* file) {
     delete file_of(file)->name;
     return real_of(file)->pMethods->xClose(real_of(file));
   }
   static int write(sqlite3_file* file, const void* bytes, int count, sqlite3_int64 at) {
     FaultyFileSystem& system = *instance();
+    system.count_operation();
     if (const int code = system.writes_.next(); code != SQLITE_OK) return code;
     ++system.unsynced_[*file_of(file)->name];
     return real_of(file)->pMethods->xWrite(real_of(file), bytes, count, at);
   }
+  static int truncate(sqlite3_file* file, sqlite3_int64 size) {
+    instance()->count_operation();
+    return real_of(file)->pMethods->xTruncate(real_of(file), size);
+  }
   static int sync(sqlite3_file* file, int) {
     FaultyFileSystem& system = *instance();
+    system.count_operation();
     if (const int code = system.syncs_.next(); code != SQLITE_OK) return code;
     // Tests of this process do not outlive a power loss: the disk is spared.
     system.unsynced_[*file_of(file)->name] = 0;
@@ -105,8 +125,7 @@ class FaultyFileSystem {
         .xRead = [](sqlite3_file* f, void* to, int count,
                     sqlite3_int64 at) { return real_of(f)->pMethods->xRead(real_of(f), to, count, at); },
         .xWrite = write,
-        .xTruncate = [](sqlite3_file* f,
-                        sqlite3_int64 size) { return real_of(f)->pMethods->xTruncate(real_of(f), size); },
+        .xTruncate = truncate,
         .xSync = sync,
         .xFileSize = [](sqlite3_file* f,
                         sqlite3_int64* size) { return real_of(f)->pMethods->xFileSize(real_of(f), size); },
@@ -133,6 +152,7 @@ class FaultyFileSystem {
   Fault syncs_;
   std::map<std::string, int> unsynced_;
   int num_syncs_ = 0;
+  int operations_ = -1;  // negative: any number
 };
 
 }  // namespace nrec::simulation
