@@ -41,6 +41,8 @@ std::vector<std::string> checked_words(std::span<const std::string> words, const
     const std::size_t equals = std::min(word.find('='), word.size());
     const std::string flag = dashed(word.substr(0, equals));
     if (!only_arguments && std::find(known.begin(), known.end(), flag) == known.end()) {
+      // A single letter is near to everything.
+      std::erase_if(known, [](const std::string& name) { return name.size() <= std::size("--n") - 1; });
       const std::string nearest = nearest_word(flag, known);
       throw UsageError(fmt::format("unknown flag {}; {}", word.substr(0, equals),
                                    nearest.empty() ? fmt::format("nrec {} --help lists them", verb.name)

@@ -99,8 +99,9 @@ TEST_F(Usage, TheSourceOfSimulationsMustBeOneAndFitTheParameters) {
   refuse(kSimulations + kObservation, "[parameters] is missing");
   refuse(task, "observation: no file is given");
   refuse("[simulations]\ntask = \"two_mons\"\n" + kObservation, "two_moons");
-  refuse(kParameters + "[simulations]\ncommand = \"./not_there {mass}\"\n" + kObservation, "not_there");
-  refuse(kParameters + "[simulations]\ncommand = \"sh sim.sh {mas}\"\n" + kObservation, "mass");
+  refuse(kParameters + "[simulations]\ncommand = \"./not_there {mass} {rate}\"\n" + kObservation,
+         "not_there");
+  refuse(kParameters + "[simulations]\ncommand = \"sh sim.sh {mas} {rate}\"\n" + kObservation, "mass");
   refuse(kParameters + "[simulations]\nlibrary = \"libnot_there.so\"\n" + kObservation, "libnot_there.so");
   refuse(whole_ + "[check]\nlevel = \"full\"\n", "comes with nrec check, not in this version");
   refuse(kParameters + "rate = 1\n", "p.toml:4");

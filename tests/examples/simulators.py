@@ -74,7 +74,7 @@ def check(name, nrec, folder):
 
 
 def main():
-    nrec, source = sys.argv[1], Path(sys.argv[2]).resolve()
+    nrec, source = str(Path(sys.argv[1]).resolve()), Path(sys.argv[2]).resolve()
     names = sys.argv[3:] or list(BUILD)
     folder = Path(tempfile.mkdtemp(prefix="nrec_examples_"))
     shutil.copytree(source / "examples" / "simulators", folder, dirs_exist_ok=True)

@@ -153,7 +153,7 @@ TEST_F(Processes, AreLostWithTheirSupervisorButDoNotOutliveIt) {
                      shell("sh -c 'sleep 600; :' " + token + " & echo $PPID; sleep 600; : " + token),
                      ChildProcess::Input::nothing);
   while (child.output().empty() && child.seconds() < 20.0) child.pump(0.1);
-  EXPECT_EQ(processes_with(token).size(), 2u);
+  EXPECT_GE(processes_with(token).size(), 2u);  // a third between fork and exec
   kill(std::stoi(child.output()), SIGKILL);
   while (!child.is_over() && child.seconds() < 20.0) child.pump(0.1);
   EXPECT_EQ(child.state(), ChildProcess::State::lost);
