@@ -120,26 +120,36 @@ std::optional<OpenDatabase> open_database(const fs::path& path) {
   return OpenDatabase{std::move(*database), std::move(identity)};
 }
 
-OpenFolder open_databases(const std::vector<fs::path>& files) {
-  OpenFolder folder;
+void visit_databases(const std::vector<fs::path>& files,
+                     const std::function<void(OpenDatabase&&)>& visit_readable,
+                     const std::function<void(WriterDatabase&&)>& visit_being_written) {
   std::vector<fs::path> waiting = files;
   for (int attempt = 0; !waiting.empty() && attempt < kLockAttempts; ++attempt) {
     if (attempt > 0) std::this_thread::sleep_for(kLockPause);
     std::vector<fs::path> still_waiting;
     for (const fs::path& path : waiting) {
+      std::optional<OpenDatabase> opened;
       try {
-        if (auto opened = open_database(path)) folder.readable.push_back(std::move(*opened));
+        opened = open_database(path);
       } catch (const DatabaseError& error) {
         if (error.trouble() != DatabaseTrouble::busy) throw;
         still_waiting.push_back(path);
       }
+      if (opened) visit_readable(std::move(*opened));
     }
     waiting = std::move(still_waiting);
   }
+  for (const fs::path& path : waiting) visit_being_written({path, identity_past_lock(path)});
+}
+
+OpenFolder open_databases(const std::vector<fs::path>& files) {
+  OpenFolder folder;
+  visit_databases(
+      files, [&](OpenDatabase&& one) { folder.readable.push_back(std::move(one)); },
+      [&](WriterDatabase&& one) { folder.being_written.push_back(std::move(one)); });
   std::sort(folder.readable.begin(), folder.readable.end(), [](const OpenDatabase& a, const OpenDatabase& b) {
     return a.database.path() < b.database.path();
   });
-  for (const fs::path& path : waiting) folder.being_written.push_back({path, identity_past_lock(path)});
   return folder;
 }
 

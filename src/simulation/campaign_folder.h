@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -51,7 +52,12 @@ void end_log(Database& database);
 // Errors   DatabaseError: trouble busy when a writer holds it; damaged, foreign, newer
 std::optional<OpenDatabase> open_database(const std::filesystem::path& path);
 
-// Opens them all; a locked one is tried for a fifth of a second before it counts as being written.
+// Opens them one after the other and hands them over; a locked one is tried again for a fifth of a second before it
+// counts as being written. What is not kept is closed at once: there may be more databases than files may be open.
+void visit_databases(const std::vector<std::filesystem::path>& files,
+                     const std::function<void(OpenDatabase&&)>& visit_readable,
+                     const std::function<void(WriterDatabase&&)>& visit_being_written);
+// All of them, by name.
 OpenFolder open_databases(const std::vector<std::filesystem::path>& files);
 
 }  // namespace nrec::simulation

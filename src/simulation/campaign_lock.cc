@@ -154,19 +154,20 @@ void settle_identity(Database& database, const CampaignIdentity& identity, Shard
 void check_others(const fs::path& folder, const fs::path& own, const CampaignIdentity& identity) {
   std::vector<fs::path> files = database_files(folder);
   std::erase(files, own);
-  OpenFolder others = open_databases(files);
-  for (OpenDatabase& other : others.readable) {
-    const std::vector<std::string> changes = differences(other.identity, identity);
-    if (!changes.empty()) refuse_change(other.database.path(), changes, count_rows(other.database));
-  }
-  for (const WriterDatabase& other : others.being_written) {
-    if (!other.identity) continue;
-    const std::vector<std::string> changes = differences(*other.identity, identity);
-    if (changes.empty()) continue;
-    throw ConfigError(fmt::format(
-        "{}: is being written now for another problem: {}. Undo the change, or choose another folder",
-        other.path.string(), sentences_text(changes)));
-  }
+  visit_databases(
+      files,
+      [&](OpenDatabase&& other) {
+        const std::vector<std::string> changes = differences(other.identity, identity);
+        if (!changes.empty()) refuse_change(other.database.path(), changes, count_rows(other.database));
+      },
+      [&](WriterDatabase&& other) {
+        const std::vector<std::string> changes =
+            other.identity ? differences(*other.identity, identity) : std::vector<std::string>();
+        if (changes.empty()) return;
+        throw ConfigError(fmt::format(
+            "{}: is being written now for another problem: {}. Undo the change, or choose another folder",
+            other.path.string(), sentences_text(changes)));
+      });
 }
 
 }  // namespace nrec::simulation

@@ -14,7 +14,6 @@
 #include "simulation/campaign_database.h"
 #include "simulation/campaign_folder.h"
 #include "simulation/campaign_lock.h"
-#include "simulation/campaign_merge.h"
 #include "simulation/campaign_schema.h"
 
 namespace nrec {
@@ -206,9 +205,10 @@ std::vector<std::uint64_t> CampaignWriter::stored_rows() const {
   append_rows(state_->database, rows);
   std::vector<fs::path> others = simulation::database_files(state_->folder);
   std::erase(others, state_->path);
-  for (OpenDatabase& other : simulation::open_databases(others).readable) {
+  const auto append_others = [&](OpenDatabase&& other) {
     if (other.identity == state_->identity) append_rows(other.database, rows);
-  }
+  };
+  simulation::visit_databases(others, append_others, [](simulation::WriterDatabase&&) {});
   std::sort(rows.begin(), rows.end());
   rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
   return rows;

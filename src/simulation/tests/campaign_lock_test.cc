@@ -1,4 +1,5 @@
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <chrono>
 #include <thread>
@@ -141,6 +142,31 @@ TEST(CampaignLock, RefusesToReadAKilledDatabaseThatMayNotBeWritten) {
     fs::copy_file(folder / name, folder / "copy" / name);
   }
   EXPECT_EQ(CampaignReader(folder / "copy").read(10).num_rows(), 10u);
+}
+
+TEST(CampaignLock, NeedsFewOpenFilesForAWriterAndOnePerDatabaseForAReader) {
+  const TemporaryFolder folder;
+  constexpr int kShards = 40;
+  make_shard(folder.path(), {0, kShards}, 10);
+  for (int shard = 2; shard < kShards; ++shard) {
+    const std::string name = "rows-" + std::to_string(shard) + "-of-40.sqlite";
+    std::filesystem::copy_file(folder / "rows-1-of-40.sqlite", folder / name);
+  }
+  const std::string answer = in_child([&] {
+    const ::rlimit limit = {kShards / 2, kShards / 2};
+    if (::setrlimit(RLIMIT_NOFILE, &limit) != 0) throw IoError("the limit cannot be set");
+    {
+      CampaignWriter writer(folder.path(), example_identity(), {kShards - 1, kShards},
+                            ChangedCampaign::refuse);
+      if (writer.stored_rows().size() != 1) return std::string("wrong rows");
+    }
+    return message_of<IoError>([&] { CampaignReader(folder.path()); });
+  });
+  EXPECT_TRUE(answer.ends_with(
+      "sqlite: cannot be opened (unable to open database file: Too many open files); raise the "
+      "limit of open files (ulimit -n)"))
+      << answer;
+  EXPECT_EQ(CampaignReader(folder.path()).read().num_rows(), 1u);
 }
 
 }  // namespace
