@@ -21,7 +21,7 @@ std::string reason_of(ExitCode code) {
     case kUsage:
       return "wrong use of the command line";
     case kWrongInput:
-      return "wrong or unreadable input";
+      return "wrong input, or a file that cannot be read or written";
     case kSimulationFailures:
       return "too many simulations failed";
     default:

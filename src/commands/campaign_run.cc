@@ -211,6 +211,14 @@ void write_json(const fs::path& path, const Record& record) {
   write_file(path, record_to_json(with_valid_text(record)) + "\n");
 }
 
+/// The progress file is for onlookers: a disk that is full is the store's to report, which knows what is safe.
+void try_to_write_json(const fs::path& path, const Record& record) {
+  try {
+    write_json(path, record);
+  } catch (const IoError&) {
+  }
+}
+
 Record campaign_record(const CampaignRun& run, const CampaignIdentity& identity,
                        const CampaignRunOptions& options) {
   Record record;
@@ -296,10 +304,10 @@ CampaignRun run_problem_campaign(const Problem& problem, const Prior& prior,
   result.report = run_campaign(
       prior, [&] { return simulator.make_runner(identity.seed); }, writer, identity, campaign, part,
       [&](const CampaignProgress& progress) {
-        write_json(progress_path, progress_record(progress, options.shard, "running"));
+        try_to_write_json(progress_path, progress_record(progress, options.shard, "running"));
       });
-  write_json(progress_path, progress_record(result.report.progress, options.shard,
-                                            campaign_status_name(result.report.status)));
+  try_to_write_json(progress_path, progress_record(result.report.progress, options.shard,
+                                                   campaign_status_name(result.report.status)));
   result.record = campaign_record(result, identity, options);
   return result;
 }
