@@ -32,7 +32,7 @@ constexpr std::size_t kRowOverhead = 32;
 // A commit may have some megabytes: what does not fit the cache would be written twice. The log is moved into the
 // database when it has about 2 MB.
 constexpr const char* kWriterSettings =
-    "PRAGMA cache_size = -16384; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA "
+    "PRAGMA cache_size = -4096; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA "
     "wal_autocheckpoint = 128";
 constexpr std::string_view kInsert =
     "INSERT INTO rows (row, status, attempts, seconds, theta, reason, messages, x)"

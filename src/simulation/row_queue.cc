@@ -8,7 +8,7 @@ namespace nrec {
 
 namespace {
 
-constexpr std::size_t kMostQueuedBytes = 16u << 20;
+constexpr std::size_t kMostQueuedBytes = 4u << 20;
 
 std::size_t bytes_of(const SimulatedRow& row) {
   return sizeof row + 8 * (row.theta.size() + row.result.x.size()) + row.result.reason.size() +

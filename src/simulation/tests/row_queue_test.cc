@@ -65,7 +65,7 @@ TEST(ResultQueue, MakesAWorkerWaitWhenTheStoreIsSlow) {
   std::uint64_t next = 0;
   while (queue.wait(10.0)) {
     const auto rows = queue.take_all();
-    EXPECT_LE(rows.size(), 17u);  // 16 MB are full
+    EXPECT_LE(rows.size(), 5u);  // 4 MB are full
     for (const SimulatedRow& row : rows) EXPECT_EQ(row.result.row, next++);
   }
   worker.join();
