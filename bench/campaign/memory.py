@@ -3,14 +3,15 @@
 
     bench/campaign/memory.py --nrec build/release/nrec --rows 1000000 --out results/campaign_memory.json
 
-The resident memory of nrec is read from /proc every 0.2 s. "growth" is the largest value of the last tenth of the rows
-over the largest of the first two tenths, less one: the first rows fill what is kept at hand.
+The resident memory of nrec is read from /proc every 0.1 s. "growth" is the median over the last fifth of the rows by that over
+the second fifth, less one: the first rows fill what is kept at hand.
 """
 
 import argparse
 import json
 import re
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -63,10 +64,10 @@ def main():
             samples.append((done, int(re.search(r"VmRSS:\s+(\d+)", status).group(1))))
         except (OSError, ValueError, AttributeError):
             pass
-        time.sleep(0.2)
+        time.sleep(0.1)
     seconds = time.time() - began
-    early = max(kb for done, kb in samples if done <= 0.2 * options.rows)
-    late = max(kb for done, kb in samples if done >= 0.9 * options.rows)
+    early = statistics.median(kb for done, kb in samples if 0.2 <= done / options.rows <= 0.4)
+    late = statistics.median(kb for done, kb in samples if 0.8 <= done / options.rows < 1)
     report = {"command": " ".join(sys.argv), "exit_code": program.returncode, "rows": options.rows,
               "workers": options.workers, "seconds": round(seconds, 1), "rows_per_second": round(options.rows / seconds),
               "resident_early_kb": early, "resident_late_kb": late, "growth": round(late / early - 1, 4)}
