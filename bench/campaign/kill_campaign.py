@@ -10,6 +10,7 @@ value, with one that was never disturbed.
 """
 
 import argparse
+import contextlib
 import json
 import os
 import random
@@ -62,7 +63,7 @@ def stored(folder):
     """Row number -> bytes of all its databases; opening them recovers what a killed writer left."""
     rows = {}
     for database in sorted(Path(folder).glob("rows-*.sqlite")):
-        with sqlite3.connect(database) as connection:
+        with contextlib.closing(sqlite3.connect(database)) as connection:
             for row, status, theta, x in connection.execute("select row, status, theta, x from rows"):
                 assert row not in rows, f"row {row} twice"
                 rows[row] = (status, theta, x)
