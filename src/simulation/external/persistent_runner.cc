@@ -155,6 +155,7 @@ void PersistentRunner::ask_ahead(const Stretch& stretch) {
     asked_in_life_ += rows;
     if (most_in_life > 0 && asked_in_life_ >= static_cast<std::size_t>(most_in_life)) is_retiring_ = true;
   }
+  life_->child().flush();
 }
 
 void PersistentRunner::take_answer(const Stretch& stretch) {
@@ -251,7 +252,6 @@ bool PersistentRunner::settle(const Stretch& stretch) {
 // Ends the program after a breach and keeps what it said.
 PersistentRunner::LastWords PersistentRunner::end_life() {
   breach_ = life_->breach();
-  if (breach_.is_violation) notes_.violation = breach_.reason;
   const double seconds = life_->child().seconds();
   const bool was_over = life_->has_ended();
   life_->end(breach_.status == RowStatus::timed_out ? kGrace : 0.0);
@@ -259,6 +259,7 @@ PersistentRunner::LastWords PersistentRunner::end_life() {
                         life_->rows_answered() > 0 && life_->child().wait_status() == 0;
   LastWords words{life_->child().messages().text(), seconds};
   life_.reset();
+  if (breach_.is_violation) on_violation(breach_.reason);
   return words;
 }
 
