@@ -50,9 +50,10 @@ void describe(OptionTable& table, SimulationOptions& options) {
             "protocol npy: rows of a block");
   table.add(section, "max_failure_fraction", &options.max_failure_fraction, {.low = 0, .high = 1},
             "simulating ends when more than this share of at least 100 rows failed; 1: never");
-  table.add(section, "drop_failed", &options.drop_failed,
-            "leave out failed simulations (nan or infinity in x); this biases the posterior towards "
-            "parameters that do not fail");
+  table.add(
+      section, "failures", &options.failures, {"stop", "model", "drop"},
+      "failed simulations (also nan or infinity in x): end with an explanation; learn the chance of success "
+      "at every theta and multiply it in; or leave them out, which biases the posterior");
   table.add(
       section, "component_per_call", &options.component_per_call,
       "task gaussian_mixture only: one mixture component for all simulations, a defect of early benchmarks");

@@ -6,6 +6,7 @@
 #include <ctime>
 
 #include "commands/draws_netcdf.h"
+#include "commands/failures.h"
 #include "core/utf8_text.h"
 #include "nrec/core/error.h"
 #include "nrec/inference/posterior.h"
@@ -95,6 +96,12 @@ void add_training(Record& record, const TrainingSummary& summary, const RatioEst
   set("batch_size", summary.batch_size);
   set("seconds", summary.seconds);
   set("warnings", RecordValue(summary.warnings));
+  if (estimator && estimator->success) {
+    set("success.message", summary.success_message);
+    set("success.num_epochs", summary.success_epochs);
+    set("success.seconds", summary.success_seconds);
+    record.merge("training.success.", success_record(*estimator->success));
+  }
   if (!estimator) return;
   std::vector<double> training_loss, validation_loss;
   for (const EpochRecord& epoch : estimator->history) {
