@@ -44,6 +44,7 @@ class Run {
   /// Loads everything and checks that it fits together, before anything of an earlier run is touched. False when the
   /// simulations are not all there; status and message then say why.
   bool load(const Observation* observation) {
+    if (observation) condition(prior_, read_fixed_parameters(problem_.sampling.fix));  // refuses in time
     if (output_.resume && !fs::exists(folder_.file(files::kCheckpoint)))
       context_.log.info("no checkpoint of an earlier run in " + folder_.path().string() + ": starting anew");
     simulations_ = load_simulations(problem_, prior_, context_);

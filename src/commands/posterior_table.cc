@@ -33,7 +33,7 @@ std::string posterior_table(std::span<const MarginalSummary> marginals) {
   for (const MarginalSummary& m : marginals) {
     rows.push_back({m.name, number_cell(m.mean, m.sd), number_cell(m.sd, m.sd),
                     number_cell(m.quantile05, m.sd), number_cell(m.quantile50, m.sd),
-                    number_cell(m.quantile95, m.sd), fmt::format("{:.0f}", m.ess)});
+                    number_cell(m.quantile95, m.sd), std::isnan(m.ess) ? "-" : fmt::format("{:.0f}", m.ess)});
   }
   std::vector<std::size_t> widths(rows[0].size());
   for (const auto& row : rows) {

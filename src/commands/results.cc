@@ -7,6 +7,7 @@
 
 #include "commands/draws_netcdf.h"
 #include "commands/failures.h"
+#include "commands/posterior_facts.h"
 #include "core/utf8_text.h"
 #include "nrec/core/error.h"
 #include "nrec/inference/posterior.h"
@@ -185,6 +186,8 @@ void write_draws(const PosteriorDraws& draws, const OutputFolder& folder) {
   NamedArrays arrays;
   arrays.emplace_back("theta", to_array(draws.theta));
   arrays.emplace_back("log_ratio", NumericArray{.shape = {draws.size()}, .values = draws.log_ratio});
+  if (!draws.log_density.empty())
+    arrays.emplace_back("log_density", NumericArray{.shape = {draws.size()}, .values = draws.log_density});
   write_npz(folder.file(files::kDrawsNpz), arrays);
   write_csv(folder.file(files::kDrawsCsv), draws.names, draws.theta);
 }
@@ -226,11 +229,13 @@ std::optional<PosteriorDraws> earlier_draws(const OutputFolder& folder, const st
 }
 
 void SamplingStage::run(const RunContext& context, CommandResult& result) const {
-  const Posterior posterior = Posterior::from_estimator(estimator, x_o, context);
+  const Stopwatch watch;
+  const ConditionedPrior conditioned = condition(estimator.prior, read_fixed_parameters(sampling.fix));
+  const Posterior posterior = Posterior::from_estimator(estimator, x_o, context).conditioned(conditioned);
   const std::string_view x_bytes(reinterpret_cast<const char*>(x_o.data()), x_o.size() * sizeof(double));
-  const std::string key =
-      content_hash(fmt::format("{} {} {} {} {} {}", estimator_hash, content_hash(x_bytes), sampling.method,
-                               sampling.num_samples, context.seed, resolve_isa(context.isa)));
+  const std::string key = content_hash(fmt::format(
+      "{} {} {} {} {} {} {}", estimator_hash, content_hash(x_bytes), sampling.method, sampling.num_samples,
+      context.seed, resolve_isa(context.isa), fmt::join(sampling.fix, " ")));
   std::optional<PosteriorDraws> draws;
   if (resume) draws = earlier_draws(folder, earlier_record(folder), key, estimator.prior.names());
   if (draws) {
@@ -240,7 +245,7 @@ void SamplingStage::run(const RunContext& context, CommandResult& result) const 
     // From here on the record in the folder belongs to no draws: whatever ends the run, earlier ones are not taken for these.
     result.record.set("status", "running");
     write_record(result.record, folder);
-    draws = sample(posterior, sampling, context);
+    draws = draws_with_facts(posterior, conditioned, sampling, context);
     write_draws(*draws, folder);
     if (draws->size() > 0)
       write_netcdf(folder.file(files::kDrawsNetcdf),
@@ -251,6 +256,12 @@ void SamplingStage::run(const RunContext& context, CommandResult& result) const 
   result.marginals = summarise(*draws);
   add_marginals(result.record, result.marginals);
   write_record(result.record, folder);
+  if (sampling.map && draws->status != SamplingStatus::stopped) {
+    RunContext rest = context;
+    rest.time_limit = std::max(0.0, context.time_limit - watch.seconds());
+    add_map(result.record, posterior, conditioned, *draws, rest);
+    write_record(result.record, folder);
+  }
   // Chains that disagree are a finished run with a bad verdict; all else that is not complete is a partial result.
   if (draws->status == SamplingStatus::chains_disagree) {
     context.log.warning(draws->message);

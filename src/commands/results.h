@@ -30,13 +30,13 @@ void write_record(const Record& record, const OutputFolder& folder);
 /// The record of an earlier run, or nullopt when there is none that can be read.
 std::optional<Record> earlier_record(const OutputFolder& folder);
 
-/// draws.npz (theta, log_ratio) and draws.csv (one column per parameter). Nothing when there are no draws.
+/// draws.npz (theta, log_ratio, log_density) and draws.csv (one column per parameter). Nothing when there are no draws.
 void write_draws(const PosteriorDraws& draws, const OutputFolder& folder);
 /// The draws of an earlier run if its record says that they are complete and were made from `key`.
 std::optional<PosteriorDraws> earlier_draws(const OutputFolder& folder, const std::optional<Record>& record,
                                             const std::string& key, const std::vector<std::string>& names);
 
-/// Draws from the posterior, checks them, writes both, and fills status, message, marginals and check of the
+/// Draws from the posterior, looks for its mode, checks, writes all, and fills status, message, marginals and check of the
 /// result. `held_out` may be empty. `estimator_hash` names the estimator in the key under which draws are
 /// taken over.
 struct SamplingStage {

@@ -34,6 +34,7 @@ CommandResult sample_command(const SampleCommandOptions& options, const OutputOp
   const RatioEstimator estimator = load_estimator(model);
   const std::string outside = outside_warning(columns_outside(estimator, observation.x_o));
   estimator.encode_x(observation.x_o);  // refuses a wrong length before anything is written
+  condition(estimator.prior, read_fixed_parameters(options.sampling.fix));  // and what cannot be fixed
   if (!outside.empty()) context.log.warning(outside);
   const fs::path out = output.out.empty()
                            ? fs::path(fs::path(options.observation.file).stem().string() + "_draws")

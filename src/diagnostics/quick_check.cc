@@ -199,7 +199,8 @@ CheckItem draws_item(const PosteriorDraws& draws, Record& record) {
   CheckItem item{"draws", Verdict::trusted, draws.message};
   if (draws.status != SamplingStatus::complete)
     item.verdict = draws.size() == 0 ? Verdict::not_trusted : Verdict::cannot_tell;
-  if (draws.status == SamplingStatus::chains_disagree) item.verdict = Verdict::not_trusted;
+  if (draws.status == SamplingStatus::chains_disagree || draws.status == SamplingStatus::weights_unreliable)
+    item.verdict = Verdict::not_trusted;
   const RecordValue* bad = draws.statistics.find("non_finite_log_ratios");
   if (bad && std::get_if<std::int64_t>(bad) && std::get<std::int64_t>(*bad) > 0) {
     item.verdict = std::max(item.verdict, Verdict::cannot_tell);

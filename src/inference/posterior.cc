@@ -49,6 +49,14 @@ Posterior Posterior::from_estimator(const RatioEstimator& estimator, std::span<c
                    });
 }
 
+Posterior Posterior::conditioned(const ConditionedPrior& conditioned) const {
+  if (conditioned.free_columns.size() == prior_.dim()) return *this;
+  return Posterior(conditioned.prior, [function = function_, conditioned](MatrixView<const double> theta,
+                                                                          std::span<double> log_ratio) {
+    function(conditioned.all_columns(theta), log_ratio);
+  });
+}
+
 void Posterior::log_ratio(MatrixView<const double> theta, std::span<double> log_ratio) const {
   if (theta.cols != prior_.dim() || log_ratio.size() != theta.rows) {
     throw ShapeError("posterior: theta is [" + std::to_string(theta.rows) + ", " +

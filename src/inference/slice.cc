@@ -293,6 +293,7 @@ class SliceSampler {
                "simulations";
       case SamplingStatus::stopped:
         return have + "; stopped on request";
+      case SamplingStatus::weights_unreliable:  // not of slice sampling
       case SamplingStatus::budget_spent:
         break;
     }

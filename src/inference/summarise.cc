@@ -29,9 +29,13 @@ std::vector<MarginalSummary> summarise(const PosteriorDraws& draws) {
     row.quantile50 = sorted_quantile(column, 0.50);
     row.quantile95 = sorted_quantile(column, 0.95);
     row.ess = static_cast<double>(n);  // of independent draws
+    const RecordValue* worth = draws.statistics.find("effective_draws");
+    if (worth && std::get_if<double>(worth)) row.ess = std::get<double>(*worth);  // of draws with copies
     const RecordValue* bulk = draws.statistics.find("ess_bulk");
     const auto* values = bulk ? std::get_if<std::vector<double>>(bulk) : nullptr;
     if (values && d < values->size()) row.ess = (*values)[d];  // of chains
+    if (n > 1 && column.front() == column.back())
+      row.ess = std::numeric_limits<double>::quiet_NaN();  // a fixed parameter
     table.push_back(row);
   }
   return table;

@@ -9,6 +9,7 @@
 
 #include "nrec/core/array.h"
 #include "nrec/core/run_context.h"
+#include "nrec/priors/conditioned_prior.h"
 #include "nrec/priors/prior.h"
 #include "nrec/training/ratio_estimator.h"
 
@@ -32,6 +33,10 @@ class Posterior {
                                   const RunContext& run);
   /// `log_ratio` gets thetas [n, D] inside the support and fills n values; nan counts as minus infinity.
   static Posterior from_log_ratio(Prior prior, LogRatio log_ratio);
+
+  /// The posterior of the free parameters given the fixed ones; `conditioned` is made from prior(). Log ratios are those of
+  /// this posterior with the fixed values inserted.
+  Posterior conditioned(const ConditionedPrior& conditioned) const;
 
   const Prior& prior() const { return prior_; }
 

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "nrec/core/options.h"
 #include "nrec/core/run_context.h"
@@ -16,13 +17,17 @@ struct SamplingOptions {
   std::int64_t num_samples = 10000;
   std::int64_t max_evaluations = 200000000;
   double max_seconds = 600.0;
+  std::vector<std::string> fix;  // "name=value": these parameters are held, the others sampled given them
+  bool map = true;               // whether commands look for the mode, too; sample() does not
 };
 
 /// Section [sampling].
 void describe(OptionTable& table, SamplingOptions& options);
 
-/// Draws with the method of the options ("auto" explains its choice in the message).
-/// Errors   ConfigError: unknown method; UnsupportedError: the method needs a prior density and there is none
+/// Draws with the method of the options ("auto" explains its choice in the message). With `fix` the draws have all columns, the
+/// fixed ones constant.
+/// Errors   ConfigError: unknown method; UnsupportedError: the method needs a prior density and there is none; those of
+///          condition()
 PosteriorDraws sample(const Posterior& posterior, const SamplingOptions& options, const RunContext& run);
 
 /// Rejection sampling with the prior as proposal.
@@ -36,6 +41,17 @@ PosteriorDraws sample(const Posterior& posterior, const SamplingOptions& options
 /// Source   [Miller2022, app.]; docs/methods/sampling.md
 PosteriorDraws sample_by_rejection(const Posterior& posterior, const SamplingOptions& options,
                                    const RunContext& run);
+
+/// Importance resampling from the prior with Pareto-smoothed weights.
+///
+/// Prior draws are added until n systematic draws from them are worth 0.9 n independent ones (Kish's n^2 / sum copies^2) and
+/// k-hat is at most min(1 - 1 / log10(S), 0.7). A budget that ends before leaves as many draws as the weights carry by that
+/// rule, with the status budget_spent; it is weights_unreliable when k-hat is above its threshold or the effective sample
+/// size 1 / sum w^2 is below a tenth of the draws asked for. Thetas of the S prior draws are not kept: 8 bytes a draw, at
+/// most 50,000,000.
+/// Source   [Vehtari2024]; docs/methods/sampling.md
+PosteriorDraws sample_by_importance(const Posterior& posterior, const SamplingOptions& options,
+                                    const RunContext& run);
 
 /// Coordinate-wise slice sampling in unbounded space, up to 100 chains advanced together.
 ///

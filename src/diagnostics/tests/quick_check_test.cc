@@ -120,6 +120,17 @@ TEST_F(QuickCheck, CannotTellWithoutHeldOutSimulations) {
             Verdict::not_trusted);
 }
 
+TEST_F(QuickCheck, DoesNotTrustUnreliableWeights) {
+  PosteriorDraws draws;
+  draws.theta = Matrix<double>(10, 1);
+  draws.status = SamplingStatus::weights_unreliable;
+  draws.message = "10 of 10000 draws; the weights are unreliable";
+  const std::vector<double> observation = {0.5};
+  const CheckReport report = quick_check(*estimator_, observation, draws, {}, {}, RunContext{.pool = *pool_});
+  EXPECT_EQ(report.verdict, Verdict::not_trusted);
+  EXPECT_EQ(report.sentence, "draws: 10 of 10000 draws; the weights are unreliable");
+}
+
 TEST_F(QuickCheck, FalseAlarmsStayRare) {
   // The same good estimator on 40 fresh held-out sets: at level 0.001 none should be refused, few be borderline.
   const FunctionSimulator simulator(
