@@ -25,6 +25,7 @@ enum class Stream : std::uint32_t {
   chain = 14,
   row_seed = 15,  // integer seed of an external simulation
   success = 16,   // seed of everything random in learning P(ok | theta)
+  batch = 17,     // seed of the draws for one observation of a batch
 };
 
 /// A sequence of random numbers that is a pure function of (seed, stream, row): Philox 4x32-10.
