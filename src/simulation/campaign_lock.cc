@@ -39,6 +39,7 @@ void sync_folder(const fs::path& folder) {
 }
 
 bool is_held_by_readers(const fs::path& path) {
+  if (was_left_by_a_writer(path)) return false;  // these files are there while it writes, too
   try {
     Database database(path, DatabaseAccess::read);
     has_schema(database);
