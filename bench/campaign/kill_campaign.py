@@ -131,7 +131,7 @@ def main():
     report = {"command": " ".join(sys.argv), "protocol": options.protocol, "kills_of_program": own_kills,
               "kills_of_workers": worker_kills, "rows": rows, "rows_in_the_end": len(broken), "acknowledged_lost": lost,
               "simulators_left_running": left_running, "failed_rows": sum(r[0] != 0 for r in broken.values()),
-              "equal_to_unbroken": broken == unbroken, "seconds": round(time.time() - began, 1)}
+              "equal_to_unbroken": len(broken) == rows and broken == unbroken, "seconds": round(time.time() - began, 1)}
     print(json.dumps(report))
     if options.out:
         Path(options.out).write_text(json.dumps(report, indent=1) + "\n")
