@@ -33,7 +33,7 @@ double median_ms(const std::string& isa, ThreadPool& pool, const Setting& settin
       candidates(b, c) = static_cast<std::uint32_t>((b + c) % setting.batch);
   }
   const ContrastiveLoss loss(LossKind::nre_c, setting.num_classes, 1.0, true);
-  const RowLoss row_loss = {[](const void* context, std::span<const float> logits, std::span<float> d) {
+  const RowLoss row_loss = {[](const void* context, std::size_t, std::span<const float> logits, std::span<float> d) {
                               return static_cast<const ContrastiveLoss*>(context)->row(logits, d);
                             },
                             &loss};

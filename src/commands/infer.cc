@@ -4,6 +4,7 @@
 
 #include <array>
 
+#include "commands/failures.h"
 #include "commands/inputs.h"
 #include "commands/results.h"
 #include "nrec/io/file.h"
@@ -68,6 +69,7 @@ class Run {
                                   simulations_.set.num_rows(), prior_.dim(), simulations_.set.dim_x()));
     TrainingResult trained =
         train(prior_, simulations_.set, problem_.network, problem_.training, part, checkpoint());
+    if (!trained.summary.success_message.empty()) context_.log.info(trained.summary.success_message);
     context_.log.info("training: " + trained.summary.message);
     add_training(result_.record, trained.summary, trained.estimator ? &*trained.estimator : nullptr);
     result_.message = trained.summary.message;
@@ -142,7 +144,7 @@ class Run {
     result_.record.merge("inputs.", input_record(problem_));
     result_.record.set("simulations.source", simulations_.set.source);
     result_.record.set("simulations.num_rows", simulations_.set.num_rows());
-    result_.record.set("simulations.num_dropped", simulations_.set.num_dropped);
+    result_.record.merge("simulations.", failure_record(simulations_.set));
     result_.record.set("simulations.dim_x", simulations_.set.dim_x());
   }
 

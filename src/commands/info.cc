@@ -57,6 +57,7 @@ void list_estimator(const fs::path& path, Listing& list) {
   list.add("dim_x", static_cast<std::int64_t>(estimator.x_standardiser.dim()));
   list.add("weights", static_cast<std::int64_t>(estimator.network.weights().size()));
   for (const auto& [name, value] : estimator.settings.entries()) list.add(name, value);
+  if (estimator.success) list.add("success_model", estimator.success->sentence());
   list.add("num_epochs", static_cast<std::int64_t>(estimator.history.size()));
   list.add("best_epoch", static_cast<std::int64_t>(estimator.best_epoch));
   if (estimator.best_epoch < 1 || static_cast<std::size_t>(estimator.best_epoch) > estimator.history.size())

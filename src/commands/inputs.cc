@@ -118,18 +118,16 @@ LoadedSimulations load_simulations(const Problem& problem, const Prior& prior, c
     loaded.set.parameter_names = prior.names();
   check_simulations(loaded.set);
   try {
-    loaded.set = without_failures(std::move(loaded.set), problem.simulations.drop_failed);
+    loaded.set = without_failures(std::move(loaded.set), failure_rule(problem.simulations.failures));
   } catch (const DomainError& error) {
     if (is_task) throw SimulationFailureError(error.what());
     throw;
   }
   if (loaded.set.num_dropped > 0) {
-    const std::size_t all = loaded.set.num_rows() + loaded.set.num_dropped;
     run.log.warning(
-        fmt::format("{} of {} simulations failed and were left out ({:.3g} %); the posterior is biased "
-                    "towards parameters that do not fail",
-                    loaded.set.num_dropped, all,
-                    100.0 * static_cast<double>(loaded.set.num_dropped) / static_cast<double>(all)));
+        failure_summary(loaded.set) +
+        " and were left out: parameters that often fail look more probable than they are; --failures model "
+        "corrects for it");
   }
   return loaded;
 }

@@ -14,9 +14,10 @@ void describe(OptionTable& table, SimulationOptions& options) {
             "a built-in task, which brings its own parameters; instead of files");
   table.add(section, "num_simulations", &options.num_simulations, {.low = 1, .high = 1e9},
             "simulations of a task; of files: use only the first so many rows (if given)");
-  table.add(section, "drop_failed", &options.drop_failed,
-            "leave out failed simulations (nan or infinity in x); this biases the posterior towards "
-            "parameters that do not fail");
+  table.add(
+      section, "failures", &options.failures, {"stop", "model", "drop"},
+      "failed simulations (also nan or infinity in x): end with an explanation; learn the chance of success "
+      "at every theta and multiply it in; or leave them out, which biases the posterior");
   table.add(
       section, "component_per_call", &options.component_per_call,
       "task gaussian_mixture only: one mixture component for all simulations, a defect of early benchmarks");

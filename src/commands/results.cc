@@ -5,6 +5,7 @@
 
 #include <ctime>
 
+#include "commands/failures.h"
 #include "nrec/core/error.h"
 #include "nrec/inference/posterior.h"
 #include "nrec/io/csv.h"
@@ -123,6 +124,12 @@ void add_training(Record& record, const TrainingSummary& summary, const RatioEst
   set("batch_size", summary.batch_size);
   set("seconds", summary.seconds);
   set("warnings", RecordValue(summary.warnings));
+  if (estimator && estimator->success) {
+    set("success.message", summary.success_message);
+    set("success.num_epochs", summary.success_epochs);
+    set("success.seconds", summary.success_seconds);
+    record.merge("training.success.", success_record(*estimator->success));
+  }
   if (!estimator) return;
   std::vector<double> training_loss, validation_loss;
   for (const EpochRecord& epoch : estimator->history) {

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <limits>
 
+#include "diagnostics/failure_check.h"
 #include "nrec/core/error.h"
 #include "nrec/core/random.h"
 #include "nrec/inference/posterior.h"
@@ -20,6 +21,7 @@ constexpr double kLeastEffectiveDraws = 20.0;   // below, an importance-weighted
 constexpr double kLevel = 0.001;       // of each test: a trusted run should stay so in 999 of 1000 cases
 constexpr double kUnsureLevel = 0.02;  // p-values between the two levels leave the answer open
 constexpr double kRatioFactor = 1.5;   // a mean ratio within this factor of 1 is good
+constexpr double kFewFailures = 0.05;  // share of failures near the posterior that its shape does not show
 
 std::string text_of(const char* format, double a, double b = 0, double c = 0) {
   char text[256];
@@ -158,9 +160,7 @@ CheckItem coverage_item(const Ranks& ranks, std::size_t rows, Record& record) {
 CheckItem normalisation_item(const RatioEstimator& estimator, const Ranks& ranks, std::size_t rows,
                              Record& record) {
   CheckItem item{"normalisation", Verdict::trusted, ""};
-  const RecordValue* loss = estimator.settings.find("loss");
-  const bool normalised = !loss || std::get<std::string>(*loss) != "nre-b";
-  if (!normalised) {
+  if (!is_normalised(estimator)) {
     item.sentence = "NRE-B leaves the ratio free up to a function of x, so its normalisation says nothing";
     return item;
   }
@@ -236,7 +236,10 @@ CheckReport quick_check(const RatioEstimator& estimator, std::span<const double>
   const std::size_t rows = std::min(held_out_theta.rows, kCoverageRows);
   const Ranks ranks = rows > 0 ? density_ranks(estimator, held_out_theta, held_out_x, run) : Ranks{};
   report.items.push_back(coverage_item(ranks, rows, report.record));
+  if (num_dropped(estimator) > 0 && rows > 0 && report.items.back().verdict != Verdict::trusted)
+    report.items.back().sentence += "; the failed simulations that were dropped bias it, too";
   report.items.push_back(normalisation_item(estimator, ranks, rows, report.record));
+  if (const auto item = failure_item(estimator, draws, run, report.record)) report.items.push_back(*item);
   report.items.push_back(draws_item(draws, report.record));
   report.verdict = Verdict::trusted;
   const CheckItem* deciding = nullptr;

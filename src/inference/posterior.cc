@@ -6,6 +6,7 @@
 #include "nrec/core/error.h"
 #include "nrec/core/options.h"
 #include "nrec/networks/pair_step.h"
+#include "training/encode_theta.h"
 
 namespace nrec {
 
@@ -29,19 +30,23 @@ Posterior Posterior::from_estimator(const RatioEstimator& estimator, std::span<c
   const auto evaluator = std::make_shared<PairEvaluator>(estimator.network, x, run.isa, run.pool);
   const auto shared = std::make_shared<RatioEstimator>(estimator);
   ThreadPool* pool = &run.pool;
-  return Posterior(estimator.prior, [evaluator, shared, pool](MatrixView<const double> theta,
-                                                              std::span<double> log_ratio) {
+  const auto log_r = [evaluator, shared, pool](MatrixView<const double> theta, std::span<double> log_ratio) {
     Matrix<float> encoded(theta.rows, theta.cols);
     std::vector<float> logits(theta.rows);
-    constexpr std::size_t kRows = 1024;  // per task: the transform to unbounded space costs logarithms
-    pool->run((theta.rows + kRows - 1) / kRows, [&](std::size_t task, int) {
-      const std::size_t first = task * kRows;
-      const std::size_t rows = std::min(kRows, theta.rows - first);
-      shared->encode_theta(theta.middle_rows(first, rows), encoded.view().middle_rows(first, rows));
-    });
+    encode_theta(shared->prior, shared->theta_standardiser, theta, encoded, *pool);
     (*evaluator)(encoded, logits);
     for (std::size_t i = 0; i < logits.size(); ++i) log_ratio[i] = logits[i];
-  });
+  };
+  if (!estimator.success || !estimator.success->network) return Posterior(estimator.prior, log_r);
+  const auto success = std::make_shared<SuccessEvaluator>(*estimator.success, estimator.prior, run);
+  const double log_rate = std::log(estimator.success->rate());
+  return Posterior(estimator.prior,
+                   [log_r, success, log_rate](MatrixView<const double> theta, std::span<double> log_ratio) {
+                     std::vector<double> log_p(theta.rows);
+                     (*success)(theta, log_p);
+                     log_r(theta, log_ratio);
+                     for (std::size_t i = 0; i < log_p.size(); ++i) log_ratio[i] += log_p[i] - log_rate;
+                   });
 }
 
 void Posterior::log_ratio(MatrixView<const double> theta, std::span<double> log_ratio) const {

@@ -143,7 +143,7 @@ double PairEngine::row_losses(const Group& group, const RowLoss& loss, const flo
   double sum = 0.0;
   for (std::size_t r = 0; r < group.num_rows; ++r) {
     const std::span<float> d(d_logits + r * columns_, columns_);
-    sum += loss.call(loss.context, {logits + r * columns_, columns_}, d);
+    sum += loss.call(loss.context, group.first_row + r, {logits + r * columns_, columns_}, d);
     for (float& value : d) value *= scale;
   }
   return sum;

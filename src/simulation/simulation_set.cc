@@ -28,6 +28,27 @@ std::string_view row_status_name(RowStatus status) {
   }
   return "refused";
 }
+
+FailureRule failure_rule(std::string_view name) {
+  for (const FailureRule rule : {FailureRule::stop, FailureRule::model, FailureRule::drop}) {
+    if (name == failure_rule_name(rule)) return rule;
+  }
+  throw ConfigError("failures = \"" + std::string(name) +
+                    "\" is unknown; it must be one of stop | model | drop");
+}
+
+std::string_view failure_rule_name(FailureRule rule) {
+  switch (rule) {
+    case FailureRule::stop:
+      return "stop";
+    case FailureRule::model:
+      return "model";
+    case FailureRule::drop:
+      break;
+  }
+  return "drop";
+}
+
 namespace {
 
 std::string prefix(const SimulationSet& simulations) {
@@ -71,24 +92,53 @@ void check_shapes(const SimulationSet& simulations) {
   }
 }
 
-// What is known of the failures of a set, in words.
-std::string failure_text(const SimulationSet& simulations) {
-  const auto count = [&](RowStatus status) {
-    return std::count(simulations.status.begin(), simulations.status.end(), status);
-  };
-  const auto failed = count(RowStatus::failed);
-  const auto non_finite = count(RowStatus::non_finite);
+// "1 ended with an error", by status.
+std::string status_text(RowStatus status, std::size_t count) {
+  const std::string number = std::to_string(count);
+  switch (status) {
+    case RowStatus::ok:
+      return number + " succeeded";
+    case RowStatus::non_finite:
+      return number + " with nan or infinity in x";
+    case RowStatus::failed:
+      return number + " ended with an error";
+    case RowStatus::timed_out:
+      return number + " timed out";
+    case RowStatus::wrong_shape:
+      return number + " gave something else than the wanted numbers";
+    case RowStatus::refused:
+      break;
+  }
+  return number + " refused theta";
+}
+
+std::vector<std::size_t> count_statuses(const SimulationSet& simulations) {
+  std::vector<std::size_t> counts(kNumRowStatuses, 0);
+  for (const RowStatus status : simulations.status) ++counts[static_cast<std::size_t>(status)];
+  return counts;
+}
+
+std::string counts_text(const std::vector<std::size_t>& counts) {
+  std::size_t all = 0;
+  std::string kinds;
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    all += counts[i];
+    if (i > 0 && counts[i] > 0)
+      kinds += (kinds.empty() ? "" : ", ") + status_text(static_cast<RowStatus>(i), counts[i]);
+  }
+  return std::to_string(all - counts[0]) + " of " + std::to_string(all) + " simulations failed (" + kinds +
+         ")";
+}
+
+// The first failed row of a set that has one.
+std::string first_failure_text(const SimulationSet& simulations) {
   const auto first =
       static_cast<std::size_t>(std::find_if(simulations.status.begin(), simulations.status.end(),
                                             [](RowStatus s) { return s != RowStatus::ok; }) -
                                simulations.status.begin());
-  std::string text = std::to_string(failed + non_finite) + " of " + std::to_string(simulations.num_rows()) +
-                     " simulations failed (" + std::to_string(failed) + " ended with an error, " +
-                     std::to_string(non_finite) + " gave nan or infinity); the first is row " +
-                     std::to_string(first + 1);
-  if (const auto column = first_non_finite(simulations.x.row(first))) {
+  std::string text = "the first is row " + std::to_string(first + 1);
+  if (const auto column = first_non_finite(simulations.x.row(first)))
     text += ", x " + column_text(*column, {}) + " = " + number_text(simulations.x(first, *column));
-  }
   return text;
 }
 
@@ -102,10 +152,19 @@ void keep_ok_rows(SimulationSet& simulations) {
     }
     ++kept;
   }
-  simulations.num_dropped += simulations.num_rows() - kept;
   simulations.theta.resize_rows(kept);
   simulations.x.resize_rows(kept);
   simulations.status.clear();
+}
+
+Matrix<double> theta_of_failures(const SimulationSet& simulations, std::size_t count) {
+  Matrix<double> failed(count, simulations.dim_theta());
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < simulations.num_rows(); ++i) {
+    if (simulations.status[i] != RowStatus::ok)
+      std::ranges::copy(simulations.theta.row(i), failed.row(next++).begin());
+  }
+  return failed;
 }
 
 }  // namespace
@@ -127,26 +186,40 @@ void check_simulations(SimulationSet& simulations) {
   }
 }
 
-SimulationSet without_failures(SimulationSet simulations, bool drop_failed) {
-  const bool all_ok = std::all_of(simulations.status.begin(), simulations.status.end(),
-                                  [](RowStatus s) { return s == RowStatus::ok; });
-  if (all_ok) return simulations;
-  if (!drop_failed) {
-    throw DomainError(prefix(simulations) + failure_text(simulations) +
-                      ". Dropping failed rows biases the posterior: what is learnt is then conditioned on "
-                      "the simulator not failing, and "
-                      "parameters that often fail look less probable than they are. Mend the simulator or "
-                      "let it write a finite value that "
-                      "stands for failure; if the failures do not depend on theta or the bias is acceptable, "
-                      "drop them with --drop-failed");
+SimulationSet without_failures(SimulationSet simulations, FailureRule rule) {
+  const std::vector<std::size_t> counts = count_statuses(simulations);
+  const std::size_t num_ok = counts[0];
+  const std::size_t num_failed = simulations.status.size() - num_ok;
+  if (num_failed == 0) return simulations;
+  if (!simulations.status_counts.empty())
+    throw ConfigError(prefix(simulations) + "a rule for failed rows has been applied to this set before");
+  const std::string text =
+      prefix(simulations) + counts_text(counts) + "; " + first_failure_text(simulations) + ". ";
+  if (num_ok == 0) throw DomainError(text + "No row is left to learn from: mend the simulator");
+  if (rule == FailureRule::stop) {
+    throw DomainError(text +
+                      "Leaving failed rows out biases the posterior: the ratio then compares successes only, "
+                      "and parameters "
+                      "that often fail look more probable than they are. Choose what to do: --failures model "
+                      "learns the chance "
+                      "of success at every theta from the same simulations and multiplies it in; --failures "
+                      "drop leaves the "
+                      "rows out, right only where failures do not depend on theta or are accidents that say "
+                      "nothing about x; "
+                      "or mend the simulator and simulate again (docs/methods/failures.md)");
   }
-  const std::string text = failure_text(simulations);
-  const std::string where = prefix(simulations);
+  simulations.status_counts = counts;
+  if (rule == FailureRule::model) {
+    simulations.failed_theta = theta_of_failures(simulations, num_failed);
+  } else {
+    simulations.num_dropped = num_failed;
+  }
   keep_ok_rows(simulations);
-  if (simulations.num_rows() == 0) {
-    throw DomainError(where + text + "; after dropping them no row is left. Mend the simulator");
-  }
   return simulations;
+}
+
+std::string failure_summary(const SimulationSet& simulations) {
+  return simulations.status_counts.empty() ? "" : counts_text(simulations.status_counts);
 }
 
 }  // namespace nrec

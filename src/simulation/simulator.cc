@@ -76,9 +76,10 @@ void warn_of_failures(const SimulationSet& simulations, const FirstFailure& fail
   const auto bad = std::count_if(simulations.status.begin(), simulations.status.end(),
                                  [](RowStatus s) { return s != RowStatus::ok; });
   if (bad == 0) return;
-  std::string text =
-      "simulate: " + std::to_string(bad) + " of " + std::to_string(simulations.num_rows()) +
-      " simulations failed; they are kept with a status and refused by training unless dropped on your word";
+  std::string text = "simulate: " + std::to_string(bad) + " of " + std::to_string(simulations.num_rows()) +
+                     " simulations failed; they are kept with a status, and failures = stop | model | drop "
+                     "says what training "
+                     "does with them";
   if (!failure.text().empty()) text += ". First error: " + failure.text();
   log.warning(text);
 }

@@ -15,7 +15,8 @@ std::string_view bytes_of(const std::vector<T>& values) {
 }  // namespace
 
 std::string training_fingerprint(const TrainingData& data, const PairNetworkShape& shape,
-                                 const TrainingOptions& options, std::uint64_t seed, std::string_view isa) {
+                                 const TrainingOptions& options, std::uint64_t seed, std::string_view isa,
+                                 const std::string& success) {
   std::string text = content_hash(bytes_of(data.theta.values())) + content_hash(bytes_of(data.x.values())) +
                      content_hash(bytes_of(data.training));
   const auto add = [&](const std::string& word) { text += '|' + word; };
@@ -32,6 +33,7 @@ std::string training_fingerprint(const TrainingData& data, const PairNetworkShap
   if (options.learning_rate_schedule == "cosine") add(std::to_string(options.max_num_epochs));
   add(std::to_string(seed));
   add(std::string(isa));
+  if (!success.empty()) add(success);
   return content_hash(text);
 }
 

@@ -8,13 +8,13 @@ namespace {
 constexpr std::size_t kColumns = 8;
 }
 
-NamedTensor history_tensor(std::span<const EpochRecord> history) {
+NamedTensor history_tensor(const std::string& name, std::span<const EpochRecord> history) {
   std::vector<double> values;
   for (const EpochRecord& e : history) {
     values.insert(values.end(), {e.training_loss, e.validation_loss, e.validation_loss_se, e.mean_ratio,
                                  e.mean_log_z, e.sd_log_z, e.i0, e.i1});
   }
-  return make_tensor("history", {history.size(), kColumns}, std::span<const double>(values));
+  return make_tensor(name, {history.size(), kColumns}, std::span<const double>(values));
 }
 
 const NamedTensor& required_tensor(const TensorFile& file, std::string_view name, std::string_view where) {
@@ -25,11 +25,12 @@ const NamedTensor& required_tensor(const TensorFile& file, std::string_view name
   return *tensor;
 }
 
-std::vector<EpochRecord> history_from(const TensorFile& file, std::string_view where) {
-  const NamedTensor& tensor = required_tensor(file, "history", where);
+std::vector<EpochRecord> history_from(const TensorFile& file, const std::string& name,
+                                      std::string_view where) {
+  const NamedTensor& tensor = required_tensor(file, name, where);
   if (tensor.shape.size() != 2 || tensor.shape[1] != kColumns)
-    throw IoError(std::string(where) +
-                  ": the array \"history\" has another shape than [epochs, 8]; the file is damaged");
+    throw IoError(std::string(where) + ": the array \"" + name +
+                  "\" has another shape than [epochs, 8]; the file is damaged");
   const std::vector<double> v = f64_values(tensor);
   std::vector<EpochRecord> history;
   for (std::size_t i = 0; i < v.size(); i += kColumns)

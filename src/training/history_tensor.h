@@ -1,6 +1,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <vector>
 
 #include "nrec/io/safetensors.h"
@@ -9,9 +10,10 @@
 namespace nrec {
 
 /// Per-epoch records as a tensor [epochs, 8] (columns in the order of EpochRecord), and back.
-NamedTensor history_tensor(std::span<const EpochRecord> history);
+NamedTensor history_tensor(const std::string& name, std::span<const EpochRecord> history);
 /// Errors   IoError: missing or misshapen; `where` starts the message
-std::vector<EpochRecord> history_from(const TensorFile& file, std::string_view where);
+std::vector<EpochRecord> history_from(const TensorFile& file, const std::string& name,
+                                      std::string_view where);
 
 /// The tensor `name` of the file. Errors: IoError: missing, with the file's name.
 const NamedTensor& required_tensor(const TensorFile& file, std::string_view name, std::string_view where);

@@ -1,103 +1,20 @@
 #include "nrec/training/train.h"
 
-#include <algorithm>
-#include <cmath>
-#include <limits>
+#include <memory>
 
 #include "nrec/core/error.h"
+#include "training/checkpoint.h"
+#include "training/contrastive_objective.h"
 #include "training/fingerprint.h"
-#include "training/trainer.h"
+#include "training/success_learner.h"
 
 namespace nrec {
 
 namespace {
 
-constexpr double kSecondsBetweenCheckpoints = 1.0;
-constexpr double kSecondsBetweenUpdates = 0.5;
+constexpr double kSuccessShare = 0.25;  // of a time limit, for learning P(ok | theta)
 
-std::string rounded(double value, int digits = 4) {
-  char text[64];
-  std::snprintf(text, sizeof text, "%.*f", digits, value);
-  return text;
-}
-
-/// Everything that is decided once: data, network shape, and where the state lives.
-struct TrainingRun {
-  const TrainingOptions& options;
-  const RunContext& run;
-  const CheckpointOptions& checkpoint;
-  std::string fingerprint;
-  Stopwatch watch = {};
-  double last_checkpoint = -std::numeric_limits<double>::infinity();
-  double last_update = -std::numeric_limits<double>::infinity();
-
-  void save(const TrainerState& state, bool now) {
-    if (checkpoint.path.empty() || (!now && watch.seconds() - last_checkpoint < kSecondsBetweenCheckpoints))
-      return;
-    save_checkpoint(state, fingerprint, checkpoint.path);
-    last_checkpoint = watch.seconds();
-  }
-
-  void report(const TrainerState& state, std::int64_t steps_per_epoch, std::int64_t first_step) {
-    if (watch.seconds() - last_update < kSecondsBetweenUpdates || state.step == first_step) return;
-    last_update = watch.seconds();
-    const double rate = static_cast<double>(state.step - first_step) / watch.seconds();
-    ProgressUpdate update;
-    update.stage = "training";
-    update.unit = "epoch";
-    update.done = static_cast<double>(state.step) / static_cast<double>(steps_per_epoch);
-    update.total = options.max_num_epochs;
-    const double epochs_left = options.max_num_epochs - update.done;
-    update.seconds_left = epochs_left * static_cast<double>(steps_per_epoch) / rate;
-    update.detail = rounded(rate, 1) + " steps/s";
-    if (!state.history.empty()) {
-      const EpochRecord& last = state.history.back();
-      update.detail =
-          "loss " + rounded(last.validation_loss) + " +- " + rounded(last.validation_loss_se) +
-          (state.best_epoch
-               ? ", best " +
-                     rounded(state.history[static_cast<std::size_t>(state.best_epoch) - 1].validation_loss) +
-                     " at epoch " + std::to_string(state.best_epoch)
-               : "") +
-          ", " + update.detail;
-    }
-    run.log.progress(update);
-  }
-};
-
-TrainerState initial_state(const PairNetworkShape& shape, std::uint64_t seed) {
-  PairNetwork network = PairNetwork::initialised(shape, seed);
-  const std::size_t size = network.weights().size();
-  return {.network = network,
-          .best = network,
-          .adam_m = std::vector<float>(size),
-          .adam_v = std::vector<float>(size),
-          .history = {}};
-}
-
-/// Runs until something ends it and says what.
-TrainingStatus run_epochs(TrainingRun& context, Trainer& trainer, TrainerState& state) {
-  const TrainingOptions& options = context.options;
-  const std::int64_t first_step = state.step;
-  for (;;) {
-    const auto epochs = static_cast<int>(state.history.size());
-    if (options.stop_after_epochs > 0 && state.best_epoch > 0 &&
-        epochs - state.best_epoch >= options.stop_after_epochs)
-      return TrainingStatus::converged;
-    if (state.num_reductions > kMostReductions) return TrainingStatus::converged;
-    if (epochs >= options.max_num_epochs) return TrainingStatus::epochs_done;
-    while (state.step_in_epoch < trainer.steps_per_epoch()) {
-      if (context.run.stop_requested()) return TrainingStatus::stopped;
-      if (context.watch.seconds() > context.run.time_limit) return TrainingStatus::budget_spent;
-      if (!std::isfinite(trainer.train_step(state))) return TrainingStatus::diverged;
-      context.report(state, trainer.steps_per_epoch(), first_step);
-    }
-    trainer.finish_epoch(state);
-    context.save(state, false);
-  }
-}
-
-std::string end_message(TrainingStatus status, const TrainerState& state, const TrainingRun& context) {
+std::string end_message(TrainingStatus status, const TrainerState& state, const TrainingOptions& options) {
   const std::string best =
       state.best_epoch
           ? "best validation loss " +
@@ -109,12 +26,12 @@ std::string end_message(TrainingStatus status, const TrainerState& state, const 
       if (state.num_reductions > kMostReductions)
         return "no better validation loss after " + std::to_string(kMostReductions) +
                " halvings of the learning rate; " + best;
-      return "no better validation loss for " + std::to_string(context.options.stop_after_epochs) +
-             " epochs; " + best;
+      return "no better validation loss for " + std::to_string(options.stop_after_epochs) + " epochs; " +
+             best;
     case TrainingStatus::epochs_done: {
       const bool early = state.best_epoch == static_cast<int>(state.history.size()) &&
-                         context.options.learning_rate_schedule != "cosine";
-      return "all " + std::to_string(context.options.max_num_epochs) + " epochs done; " + best +
+                         options.learning_rate_schedule != "cosine";
+      return "all " + std::to_string(options.max_num_epochs) + " epochs done; " + best +
              (early ? "; it was still improving: raise max_num_epochs" : "");
     }
     case TrainingStatus::budget_spent:
@@ -128,9 +45,14 @@ std::string end_message(TrainingStatus status, const TrainerState& state, const 
          best + "; lower learning_rate, or check x for extreme values";
 }
 
+/// Whether a network is as good as training will make it.
+bool is_finished(TrainingStatus status) {
+  return status == TrainingStatus::converged || status == TrainingStatus::epochs_done;
+}
+
 Record estimator_settings(const TrainingData& data, const NetworkOptions& network,
-                          const TrainingOptions& options, const TrainingRun& context,
-                          const SimulationSet& simulations, std::string_view isa) {
+                          const TrainingOptions& options, const SimulationSet& simulations,
+                          std::uint64_t seed, std::string_view isa, const std::string& fingerprint) {
   Record settings;
   settings.set("loss", loss_name(data.loss.kind()));
   settings.set("num_classes", data.loss.num_classes());
@@ -147,14 +69,147 @@ Record estimator_settings(const TrainingData& data, const NetworkOptions& networ
   settings.set("hidden_features", network.hidden_features);
   settings.set("num_blocks", network.num_blocks);
   settings.set("norm", network.norm);
-  settings.set("seed", RecordValue(static_cast<std::int64_t>(context.run.seed)));
+  settings.set("seed", RecordValue(static_cast<std::int64_t>(seed)));
   settings.set("isa", isa);
   settings.set("num_simulations", simulations.num_rows());
   settings.set("num_dropped", simulations.num_dropped);
+  if (simulations.failed_theta.rows() > 0) settings.set("num_failed", simulations.failed_theta.rows());
   settings.set("simulations", simulations.source);
-  settings.set("data_hash", context.fingerprint);
+  settings.set("data_hash", fingerprint);
   return settings;
 }
+
+/// One call of train(): what is decided once, and what changes.
+class TrainingRun {
+ public:
+  TrainingRun(const Prior& prior, const SimulationSet& simulations, const NetworkOptions& network,
+              const TrainingOptions& options, const RunContext& run, const CheckpointOptions& checkpoint)
+      : prior_(prior),
+        simulations_(simulations),
+        network_(network),
+        options_(options),
+        run_(run),
+        data_(prepare_training_data(prior, simulations, options, run.seed)),
+        objective_(data_, run.seed),
+        trainer_(objective_, options, run),
+        state_{.ratio = TrainerState::start(PairNetwork::initialised(shape(), run.seed)), .success = {}} {
+    for (const std::string& warning : data_.warnings) run.log.warning(warning);
+    if (simulations.failed_theta.rows() > 0)
+      success_ = std::make_unique<SuccessLearner>(prior, simulations, run);
+    if (success_ && success_->is_learnable()) state_.success = success_->start();
+    fingerprint_ = training_fingerprint(data_, shape(), options, run.seed, trainer_.isa(),
+                                        success_ ? success_->fingerprint() : "");
+    if (checkpoint.resume && !checkpoint.path.empty() && std::filesystem::exists(checkpoint.path)) {
+      load_checkpoint(fingerprint_, checkpoint.path, state_);
+      run.log.info("resuming training after " + std::to_string(state_.ratio.history.size()) + " epochs");
+    }
+    keeper_ = std::make_unique<CheckpointKeeper>(checkpoint.path, fingerprint_, state_, watch_);
+    watch_ = {};  // time is counted from here
+  }
+
+  TrainingResult result() {
+    const TrainingStatus success = learn_success();
+    TrainingPhase phase{.stage = "training",
+                        .options = options_,
+                        .run = run_,
+                        .watch = watch_,
+                        .time_limit = run_.time_limit,
+                        .save = [this] { keeper_->save_if_due(); }};
+    const TrainingStatus status = phase.run_epochs(trainer_, state_.ratio);
+    if (status != TrainingStatus::diverged) keeper_->save();
+    TrainingResult result;
+    describe(status, success, result.summary);
+    if (!result.summary.usable) return result;
+    result.estimator = estimator();
+    if (result.estimator->success) result.summary.success_message = result.estimator->success->sentence();
+    return result;
+  }
+
+ private:
+  PairNetworkShape shape() const {
+    return {.dim_theta = prior_.dim(),
+            .dim_x = simulations_.dim_x(),
+            .hidden_features = static_cast<std::size_t>(network_.hidden_features),
+            .num_blocks = static_cast<std::size_t>(network_.num_blocks),
+            .norm = norm_kind(network_.norm)};
+  }
+
+  /// The first phase, where rows failed; it does not touch the state of the ratio.
+  TrainingStatus learn_success() {
+    if (!state_.success) return TrainingStatus::converged;
+    run_.log.info("learning P(ok | theta) from " + std::to_string(simulations_.num_rows()) +
+                  " successes and " + std::to_string(simulations_.failed_theta.rows()) + " failures");
+    const double start = watch_.seconds();
+    const TrainingStatus status = success_->train(*state_.success, watch_, kSuccessShare * run_.time_limit,
+                                                  [this] { keeper_->save_if_due(); });
+    success_seconds_ = watch_.seconds() - start;
+    return status;
+  }
+
+  void describe(TrainingStatus status, TrainingStatus success, TrainingSummary& summary) {
+    const TrainerState& ratio = state_.ratio;
+    summary.status = status;
+    summary.message = end_message(status, ratio, options_);
+    summary.usable = ratio.best_epoch > 0;
+    if (success_) add_success(success, summary);
+    summary.num_epochs = static_cast<int>(ratio.history.size());
+    summary.best_epoch = ratio.best_epoch;
+    summary.num_training_rows = data_.training.size();
+    summary.num_validation_rows = data_.validation.size();
+    summary.batch_size = data_.batch_size;
+    summary.isa = trainer_.isa();
+    summary.warnings = data_.warnings;
+    summary.seconds = watch_.seconds();
+    if (!summary.usable) return;
+    const EpochRecord& best = ratio.history[static_cast<std::size_t>(ratio.best_epoch) - 1];
+    summary.best_validation_loss = best.validation_loss;
+    summary.best_validation_loss_se = best.validation_loss_se;
+  }
+
+  /// A ratio without the chance of success that belongs to it is no result; with half of it, it is a partial one.
+  void add_success(TrainingStatus success, TrainingSummary& summary) {
+    summary.success_seconds = success_seconds_;
+    if (!state_.success) return;
+    summary.success_epochs = static_cast<int>(state_.success->history.size());
+    if (success == TrainingStatus::stopped || success == TrainingStatus::budget_spent) {
+      if (is_finished(summary.status)) summary.status = success;
+      summary.message = "learning where simulations fail was cut off after " +
+                        std::to_string(summary.success_epochs) + " epochs; " + summary.message;
+      if (state_.success->best_epoch == 0) summary.usable = false;
+    }
+  }
+
+  RatioEstimator estimator() {
+    const TrainerState& ratio = state_.ratio;
+    RatioEstimator estimator{.network = ratio.best,
+                             .prior = prior_,
+                             .theta_standardiser = data_.theta_standardiser,
+                             .x_standardiser = data_.x_standardiser,
+                             .x_low = data_.x_low,
+                             .x_high = data_.x_high,
+                             .settings = estimator_settings(data_, network_, options_, simulations_,
+                                                            run_.seed, trainer_.isa(), fingerprint_),
+                             .history = ratio.history,
+                             .best_epoch = ratio.best_epoch};
+    if (success_) estimator.success = success_->model(state_.success ? &*state_.success : nullptr);
+    return estimator;
+  }
+
+  const Prior& prior_;
+  const SimulationSet& simulations_;
+  const NetworkOptions& network_;
+  const TrainingOptions& options_;
+  const RunContext& run_;
+  Stopwatch watch_;
+  TrainingData data_;
+  ContrastiveObjective objective_;
+  Trainer trainer_;
+  TrainingState state_;
+  std::unique_ptr<SuccessLearner> success_;  // where rows failed
+  double success_seconds_ = 0.0;
+  std::string fingerprint_;
+  std::unique_ptr<CheckpointKeeper> keeper_;
+};
 
 }  // namespace
 
@@ -177,53 +232,7 @@ std::string_view training_status_name(TrainingStatus status) {
 TrainingResult train(const Prior& prior, const SimulationSet& simulations, const NetworkOptions& network,
                      const TrainingOptions& options, const RunContext& run,
                      const CheckpointOptions& checkpoint) {
-  const TrainingData data = prepare_training_data(prior, simulations, options, run.seed);
-  for (const std::string& warning : data.warnings) run.log.warning(warning);
-  const PairNetworkShape shape = {.dim_theta = prior.dim(),
-                                  .dim_x = simulations.dim_x(),
-                                  .hidden_features = static_cast<std::size_t>(network.hidden_features),
-                                  .num_blocks = static_cast<std::size_t>(network.num_blocks),
-                                  .norm = norm_kind(network.norm)};
-  Trainer trainer(data, options, run);
-  TrainingRun context{.options = options,
-                      .run = run,
-                      .checkpoint = checkpoint,
-                      .fingerprint = training_fingerprint(data, shape, options, run.seed, trainer.isa())};
-  const bool resume =
-      checkpoint.resume && !checkpoint.path.empty() && std::filesystem::exists(checkpoint.path);
-  TrainerState state =
-      resume ? load_checkpoint(shape, context.fingerprint, checkpoint.path) : initial_state(shape, run.seed);
-  if (resume) run.log.info("resuming training after " + std::to_string(state.history.size()) + " epochs");
-
-  TrainingResult result;
-  TrainingSummary& summary = result.summary;
-  summary.status = run_epochs(context, trainer, state);
-  if (summary.status != TrainingStatus::diverged) context.save(state, true);
-  summary.message = end_message(summary.status, state, context);
-  summary.usable = state.best_epoch > 0;
-  summary.num_epochs = static_cast<int>(state.history.size());
-  summary.best_epoch = state.best_epoch;
-  summary.num_training_rows = data.training.size();
-  summary.num_validation_rows = data.validation.size();
-  summary.batch_size = data.batch_size;
-  summary.isa = trainer.isa();
-  summary.warnings = data.warnings;
-  summary.seconds = context.watch.seconds();
-  if (!summary.usable) return result;
-  const EpochRecord& best = state.history[static_cast<std::size_t>(state.best_epoch) - 1];
-  summary.best_validation_loss = best.validation_loss;
-  summary.best_validation_loss_se = best.validation_loss_se;
-  result.estimator = RatioEstimator{
-      .network = state.best,
-      .prior = prior,
-      .theta_standardiser = data.theta_standardiser,
-      .x_standardiser = data.x_standardiser,
-      .x_low = data.x_low,
-      .x_high = data.x_high,
-      .settings = estimator_settings(data, network, options, context, simulations, trainer.isa()),
-      .history = state.history,
-      .best_epoch = state.best_epoch};
-  return result;
+  return TrainingRun(prior, simulations, network, options, run, checkpoint).result();
 }
 
 }  // namespace nrec

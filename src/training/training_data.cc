@@ -44,8 +44,15 @@ void check_rows(const Prior& prior, const SimulationSet& simulations) {
     for (std::size_t j = 0; j < simulations.dim_x(); ++j) {
       if (!std::isfinite(simulations.x(i, j)))
         refuse("x", i, j, simulations.x(i, j),
-               "rows of failed simulations must be dealt with before training (--drop-failed drops them, "
-               "which biases the posterior towards parameters that do not fail)");
+               "rows of failed simulations must be dealt with before training: without_failures() stops, "
+               "models or drops them (--failures)");
+    }
+    if (!simulations.status.empty() && simulations.status[i] != RowStatus::ok) {
+      throw DomainError(
+          "train: row " + std::to_string(i) + " has the status \"" +
+          std::string(row_status_name(simulations.status[i])) +
+          "\"; rows of failed simulations must be dealt with before training: without_failures() "
+          "stops, models or drops them (--failures)");
     }
     if (!prior.contains(simulations.theta.row(i))) {
       throw DomainError("train: theta row " + std::to_string(i) +

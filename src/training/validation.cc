@@ -5,6 +5,8 @@
 #include <limits>
 
 #include "nrec/training/contrastive_batch.h"
+#include "training/objective.h"
+#include "training/running_moments.h"
 
 namespace nrec {
 
@@ -12,22 +14,9 @@ namespace {
 
 Matrix<float> rows_of(const Matrix<float>& all, const std::vector<std::uint32_t>& rows) {
   Matrix<float> picked(rows.size(), all.cols());
-  for (std::size_t i = 0; i < rows.size(); ++i)
-    std::copy(all.row(rows[i]).begin(), all.row(rows[i]).end(), picked.row(i).begin());
+  gather_rows(all, rows, picked);
   return picked;
 }
-
-/// Sums for mean and standard deviation of a stream of numbers (Welford).
-struct Running {
-  double n = 0, mean = 0, m2 = 0;
-  void add(double value) {
-    n += 1;
-    const double delta = value - mean;
-    mean += delta / n;
-    m2 += delta * (value - mean);
-  }
-  double sd() const { return n > 1 ? std::sqrt(m2 / (n - 1)) : std::numeric_limits<double>::quiet_NaN(); }
-};
 
 }  // namespace
 
@@ -46,7 +35,7 @@ Validation::Validation(const TrainingData& data, std::uint64_t seed)
 
 EpochRecord Validation::measure(PairNetworkStep& step, const PairNetwork& network) {
   step.logits(network, {theta_, x_, candidates_}, logits_);
-  Running loss, ratio, log_z, i0, i1;
+  RunningMoments loss, ratio, log_z, i0, i1;
   for (std::size_t b = 0; b < logits_.rows(); ++b) {
     const std::span<const float> row = logits_.row(b);
     loss.add(loss_.row(row, {}));

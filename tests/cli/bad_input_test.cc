@@ -43,25 +43,12 @@ TEST_F(BadInput, ValuesThatAreNotFinite) {
     toy.x(5, 2) = bad;
     const Outcome outcome = infer_on(toy);
     refuse(outcome, "1 of 100 simulations failed");
-    expect_in(outcome.err, "Dropping failed rows biases the posterior");
-    expect_in(outcome.err, "--drop-failed");
+    expect_in(outcome.err, "Leaving failed rows out biases the posterior");
+    expect_in(outcome.err, "--failures model learns the chance of success");
   }
   write_simulations(toy_simulations(100));
   write("x_o.csv", "2.0,nan,0.1\n");
   refuse(infer(whole_), "x_o[1] = nan; every number of an observation must be finite");
-}
-
-TEST_F(BadInput, FailedRowsAreDroppedOnRequestAndCounted) {
-  Toy toy = toy_simulations(200);
-  toy.x(5, 2) = kNan;
-  toy.x(9, 0) = kInfinity;
-  const Outcome outcome = infer_on(toy, {"--drop-failed"});
-  ASSERT_EQ(outcome.code, 0) << outcome.err;
-  expect_in(outcome.err,
-            "warning: 2 of 200 simulations failed and were left out (1 %); the posterior is biased");
-  const Record record = record_from_json(content("p_run/record.json"), "record");
-  EXPECT_EQ(std::get<std::int64_t>(*record.find("simulations.num_dropped")), 2);
-  EXPECT_EQ(std::get<std::int64_t>(*record.find("simulations.num_rows")), 198);
 }
 
 TEST_F(BadInput, ObservationsOfAnotherShape) {

@@ -29,7 +29,7 @@ struct SimulationOptions {
   std::string task;
   std::int64_t num_simulations = 10000;
   bool num_simulations_given = false;  // with files: only then is it a limit
-  bool drop_failed = false;
+  std::string failures = "stop";  // a FailureRule
   bool component_per_call = false;
 };
 

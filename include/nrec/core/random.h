@@ -24,6 +24,7 @@ enum class Stream : std::uint32_t {
   resampling = 13,
   chain = 14,
   row_seed = 15,  // integer seed of an external simulation
+  success = 16,   // seed of everything random in learning P(ok | theta)
 };
 
 /// A sequence of random numbers that is a pure function of (seed, stream, row): Philox 4x32-10.

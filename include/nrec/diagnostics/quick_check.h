@@ -19,7 +19,7 @@ std::string_view verdict_name(Verdict verdict);
 
 /// One check: what it looked at and what it says.
 struct CheckItem {
-  std::string name;  // "coverage", "normalisation", "observation range", "draws"
+  std::string name;  // "coverage", "normalisation", "observation range", "failures", "draws"
   Verdict verdict = Verdict::trusted;
   std::string sentence;  // with the numbers and, if it is not trusted, what to do
 };
@@ -37,7 +37,11 @@ struct CheckReport {
 /// - normalisation: mean ratio under the prior over held-out rows, and Z(x_o), should be 1 (skipped for NRE-B);
 /// - coverage: highest-density ranks of held-out thetas under the estimated posterior, by self-normalised importance
 ///   weights of shared prior draws, against the uniform law (Kolmogorov-Smirnov), with the direction (too narrow/wide);
+/// - failures (only where rows failed): dropped rows, or what P(ok | theta) rests on and how it does on held-out rows;
 /// - draws: did the sampler finish, are there draws, were log ratios finite.
+///
+/// Where rows failed, the held-out rows are successes: draws of p(theta, x | ok). With a success model the posterior's ratio
+/// contains P(ok | theta)/P(ok), so that weights of prior draws are those of p(theta | x, ok) and their mean should be 1.
 ///
 /// Shapes   x_o [M]; held_out_theta [n, D], held_out_x [n, M] may be empty: the coverage check then says "cannot tell".
 /// Errors   ShapeError. Cost at most about max_rows * num_prior_draws evaluations of the network.

@@ -16,6 +16,11 @@ namespace nrec {
 
 /// Unnormalised posterior for one observation: log density(theta) = log_ratio(theta) + log prior(theta).
 ///
+///   log_ratio(theta) = log p(theta | x_o)/p(theta)                                                    no row failed
+///   log_ratio(theta) = log p(theta | x_o, ok)/p(theta) = log r(x_o | theta) + log P(ok | theta)/P(ok)  success model
+///
+/// Either way its exponential has mean 1 over the prior for an exact estimator. docs/methods/failures.md
+///
 /// Made from an estimator, or from any function that gives the log ratio (an exact one, for tests). Not to be called from
 /// two threads at once: it uses all threads of the pool itself.
 class Posterior {
@@ -30,7 +35,7 @@ class Posterior {
 
   const Prior& prior() const { return prior_; }
 
-  /// log r(x_o | theta) up to the estimator's error; minus infinity where it is not finite (counted).
+  /// As above, up to the estimator's error; minus infinity where it is not finite (counted).
   ///
   /// Shapes   theta [n, D] in; log_ratio [n] out
   void log_ratio(MatrixView<const double> theta, std::span<double> log_ratio) const;

@@ -20,9 +20,11 @@ struct PairBatch {
       candidates;  // [B, C]: rows of theta that x row b is paired with; column 0 its own
 };
 
-/// Loss of the C logits of one x row and its gradient; called from worker threads, must be thread-safe.
+/// Loss of the C logits of x row number `row` of the batch and its gradient; called from worker threads, must be
+/// thread-safe.
 struct RowLoss {
-  double (*call)(const void* context, std::span<const float> logits, std::span<float> d_logits);
+  double (*call)(const void* context, std::size_t row, std::span<const float> logits,
+                 std::span<float> d_logits);
   const void* context;
 };
 

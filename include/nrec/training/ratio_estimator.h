@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "nrec/networks/pair_network.h"
 #include "nrec/priors/prior.h"
 #include "nrec/training/standardiser.h"
+#include "nrec/training/success_model.h"
 
 namespace nrec {
 
@@ -27,6 +29,9 @@ struct EpochRecord {
 };
 
 /// A trained log ratio with everything that its use needs. What training hands to inference, diagnostics and files.
+///
+/// With a success model the network has learnt from successes only, log p(x | theta, ok)/p(x | ok), and the posterior is
+/// p(theta | x_o, ok) ~ p(theta) P(ok | theta) exp h(theta, x_o).
 struct RatioEstimator {
   PairNetwork network;
   Prior prior;
@@ -35,7 +40,8 @@ struct RatioEstimator {
   std::vector<double> x_low, x_high;  // range of every column of x in the simulations
   Record settings;                    // loss, num_classes, gamma, ... and provenance; no wall times
   std::vector<EpochRecord> history;
-  int best_epoch = 0;  // 1-based
+  int best_epoch = 0;                                  // 1-based
+  std::optional<SuccessModel> success = std::nullopt;  // P(ok | theta); empty when no row failed
 
   /// theta -> standardised unbounded float32 rows. Shapes theta [n, D] in; out [n, D] out.
   void encode_theta(MatrixView<const double> theta, MatrixView<float> out) const;

@@ -62,6 +62,10 @@ struct TrainingSummary {
   double seconds = 0.0;
   std::string isa;
   std::vector<std::string> warnings;
+  // Of learning P(ok | theta); empty or 0 when no row failed.
+  std::string success_message;
+  int success_epochs = 0;
+  double success_seconds = 0.0;
 };
 
 /// What training returns.
@@ -83,8 +87,11 @@ struct CheckpointOptions {
 /// the state of the best epoch is kept. Every random choice is a pure function of (seed, what, epoch or step): equal bits
 /// for any number of threads and after a kill and resume.
 ///
+/// A set with failed_theta (without_failures(), rule model) has P(ok | theta) learnt first, from all rows; the ratio is trained
+/// on the successes. The first takes at most a quarter of the time limit.
+///
 /// Errors   ShapeError: dimensions of prior and simulations differ, too few rows for num_classes (with the largest that fits);
-///          DomainError: constant theta, theta outside the prior's support, failed rows left in the set;
+///          DomainError: constant theta, theta outside the prior's support, failed rows left in theta and x;
 ///          ConfigError: option values; IoError: checkpoint of another problem or unreadable
 /// Cost     per step about 12 R H^2 B (K + 1) floating-point operations
 /// Source   [Miller2022, sec. 2-4, app. B]

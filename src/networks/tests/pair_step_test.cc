@@ -57,7 +57,7 @@ PairNetwork busy_network(const PairNetworkShape& shape) {
 }
 
 RowLoss row_loss(const ContrastiveLoss& loss) {
-  return {[](const void* context, std::span<const float> logits, std::span<float> d) {
+  return {[](const void* context, std::size_t, std::span<const float> logits, std::span<float> d) {
             return static_cast<const ContrastiveLoss*>(context)->row(logits, d);
           },
           &loss};

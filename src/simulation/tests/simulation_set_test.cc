@@ -96,47 +96,97 @@ TEST(CheckSimulations, MarksNonFiniteXAndKeepsKnownFailures) {
   EXPECT_EQ(set.status, (std::vector<RowStatus>{RowStatus::failed, RowStatus::ok, RowStatus::non_finite}));
 }
 
-TEST(WithoutFailures, PassesCompleteSetsThrough) {
-  const SimulationSet set = without_failures(three_rows(), false);
-  EXPECT_EQ(set.num_rows(), 3u);
-  EXPECT_EQ(set.num_dropped, 0u);
-  EXPECT_EQ(without_failures(three_rows(), true).num_rows(), 3u);
-}
-
-TEST(WithoutFailures, RefusesFailedRowsAndExplainsTheBias) {
+SimulationSet two_failures() {
   SimulationSet set = three_rows();
+  set.source = "sims.npz";
   set.x(1, 0) = kNan;
   set.status = {RowStatus::ok, RowStatus::non_finite, RowStatus::failed};
-  EXPECT_EQ(text_of<DomainError>([&] { without_failures(set, false); }),
-            "simulations: 2 of 3 simulations failed (1 ended with an error, 1 gave nan or infinity); the "
-            "first is row 2, x column 1 = "
-            "nan. Dropping failed rows biases the posterior: what is learnt is then conditioned on the "
-            "simulator not failing, and "
-            "parameters that often fail look less probable than they are. Mend the simulator or let it write "
-            "a finite value that "
-            "stands for failure; if the failures do not depend on theta or the bias is acceptable, drop them "
-            "with --drop-failed");
+  return set;
 }
 
-TEST(WithoutFailures, DropsFailedRowsOnTheUsersWord) {
+TEST(FailureRules, HaveNamesAndRefuseOthers) {
+  for (const FailureRule rule : {FailureRule::stop, FailureRule::model, FailureRule::drop})
+    EXPECT_EQ(failure_rule(failure_rule_name(rule)), rule);
+  EXPECT_EQ(text_of<ConfigError>([] { failure_rule("ignore"); }),
+            "failures = \"ignore\" is unknown; it must be one of stop | model | drop");
+}
+
+TEST(WithoutFailures, PassesCompleteSetsThroughWhateverTheRule) {
+  for (const FailureRule rule : {FailureRule::stop, FailureRule::model, FailureRule::drop}) {
+    const SimulationSet set = without_failures(three_rows(), rule);
+    EXPECT_EQ(set.theta, three_rows().theta);
+    EXPECT_EQ(set.x, three_rows().x);
+    EXPECT_EQ(set.num_failed(), 0u);
+    EXPECT_TRUE(set.failed_theta.empty());
+    EXPECT_TRUE(set.status_counts.empty());
+    EXPECT_EQ(failure_summary(set), "");
+  }
+}
+
+TEST(WithoutFailures, StopCountsByStatusExplainsTheBiasAndNamesTheChoices) {
+  EXPECT_EQ(
+      text_of<DomainError>([] { without_failures(two_failures(), FailureRule::stop); }),
+      "simulations (sims.npz): 2 of 3 simulations failed (1 with nan or infinity in x, 1 ended with an "
+      "error); "
+      "the first is row 2, x column 1 = nan. Leaving failed rows out biases the posterior: the ratio then "
+      "compares successes only, and parameters that often fail look more probable than they are. Choose what "
+      "to "
+      "do: --failures model learns the chance of success at every theta from the same simulations and "
+      "multiplies it in; --failures drop leaves the rows out, right only where failures do not depend on "
+      "theta "
+      "or are accidents that say nothing about x; or mend the simulator and simulate again "
+      "(docs/methods/failures.md)");
+}
+
+TEST(WithoutFailures, CountsEveryStatus) {
+  SimulationSet set;
+  set.theta = Matrix<double>(7, 1, {1, 2, 3, 4, 5, 6, 7});
+  set.x = Matrix<double>(7, 1, {1, kNan, kNan, kNan, kNan, kNan, kNan});
+  set.status = {RowStatus::ok,          RowStatus::non_finite, RowStatus::failed,   RowStatus::timed_out,
+                RowStatus::wrong_shape, RowStatus::refused,    RowStatus::timed_out};
+  set = without_failures(set, FailureRule::model);
+  EXPECT_EQ(set.status_counts, (std::vector<std::size_t>{1, 1, 1, 2, 1, 1}));
+  EXPECT_EQ(
+      failure_summary(set),
+      "6 of 7 simulations failed (1 with nan or infinity in x, 1 ended with an error, 2 timed out, 1 gave "
+      "something else than the wanted numbers, 1 refused theta)");
+}
+
+TEST(WithoutFailures, ModelSetsTheParametersOfFailedRowsApart) {
+  const SimulationSet set = without_failures(two_failures(), FailureRule::model);
+  EXPECT_EQ(set.theta, Matrix<double>(1, 2, {1, 2}));
+  EXPECT_EQ(set.x, Matrix<double>(1, 1, {10}));
+  EXPECT_EQ(set.failed_theta, Matrix<double>(2, 2, {3, 4, 5, 6}));
+  EXPECT_TRUE(set.status.empty());
+  EXPECT_EQ(set.num_dropped, 0u);
+  EXPECT_EQ(set.num_failed(), 2u);
+}
+
+TEST(WithoutFailures, DropLeavesFailedRowsOutAndCountsThem) {
   SimulationSet set = three_rows();
   set.status = {RowStatus::failed, RowStatus::ok, RowStatus::ok};
-  set.num_dropped = 4;
-  set = without_failures(set, true);
+  set = without_failures(set, FailureRule::drop);
   EXPECT_EQ(set.theta, Matrix<double>(2, 2, {3, 4, 5, 6}));
-  EXPECT_EQ(set.x, Matrix<double>(2, 1, {20, 30}));
   EXPECT_TRUE(set.status.empty());
-  EXPECT_EQ(set.num_dropped, 5u);
+  EXPECT_TRUE(set.failed_theta.empty());
+  EXPECT_EQ(set.num_dropped, 1u);
+  EXPECT_EQ(set.num_failed(), 1u);
 }
 
-TEST(WithoutFailures, RefusesWhenNothingIsLeft) {
+TEST(WithoutFailures, RefusesWhenNothingIsLeftAndWhenAppliedTwice) {
   SimulationSet set = three_rows();
   set.source = "sims.csv";
   set.status.assign(3, RowStatus::failed);
-  EXPECT_EQ(text_of<DomainError>([&] { without_failures(set, true); }),
-            "simulations (sims.csv): 3 of 3 simulations failed (3 ended with an error, 0 gave nan or "
-            "infinity); the first is row 1; "
-            "after dropping them no row is left. Mend the simulator");
+  for (const FailureRule rule : {FailureRule::stop, FailureRule::model, FailureRule::drop}) {
+    EXPECT_EQ(
+        text_of<DomainError>([&] { without_failures(set, rule); }),
+        "simulations (sims.csv): 3 of 3 simulations failed (3 ended with an error); the first is row 1. No "
+        "row is left to learn from: mend the simulator");
+  }
+  set = without_failures(two_failures(), FailureRule::model);
+  set.status = {RowStatus::failed};
+  EXPECT_EQ(text_of<ConfigError>([&] { without_failures(set, FailureRule::model); }),
+            "simulations (sims.npz): a rule for failed rows has been applied to this set before");
 }
 
 }  // namespace

@@ -157,11 +157,12 @@ TEST(SimulateFromPrior, WarnsOfFailuresWithTheFirstError) {
       first = std::min(first, i);
     }
     ASSERT_EQ(notes.warnings.size(), 1u);
-    EXPECT_EQ(notes.warnings[0],
-              "simulate: " + std::to_string(failed) +
-                  " of 1000 simulations failed; they are kept with a status and refused by training unless "
-                  "dropped on your word. First error: theta = " +
-                  std::to_string(set.theta(first, 0)));
+    EXPECT_EQ(
+        notes.warnings[0],
+        "simulate: " + std::to_string(failed) +
+            " of 1000 simulations failed; they are kept with a status, and failures = stop | model | drop "
+            "says what training does with them. First error: theta = " +
+            std::to_string(set.theta(first, 0)));
   }
 }
 

@@ -1,56 +1,27 @@
 #include "nrec/training/train.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <functional>
-#include <sstream>
 #include <string>
 #include <vector>
 
 #include "nrec/core/error.h"
-#include "training/tests/toy_problem.h"
+#include "training/tests/train_fixture.h"
 
 namespace nrec {
 namespace {
 
+using testing::bytes_of;
+using testing::error_of;
 using testing::short_training;
 using testing::small_network;
 using testing::toy_prior;
 using testing::toy_simulations;
-
-std::string error_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
-
-std::string bytes_of(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
-class TrainTest : public ::testing::Test {
- protected:
-  void SetUp() override {
-    folder_ = std::filesystem::temp_directory_path() /
-              ("nrec_train_" + std::string(::testing::UnitTest::GetInstance()->current_test_info()->name()) +
-               std::to_string(::getpid()));
-    std::filesystem::create_directories(folder_);
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-  std::filesystem::path folder_;
-  ThreadPool pool_{2};
-  RunContext run_{.pool = pool_};
-};
+using testing::TrainTest;
 
 TEST_F(TrainTest, LearnsTheToyWithoutTheShiftOfTheErratum) {
   // The right class weights give mean log Z near 0; weights that disagree with gamma / K give log 9 = 2.2.
@@ -171,6 +142,13 @@ TEST_F(TrainTest, RefusesBadRows) {
               train(toy_prior(), set, small_network(), short_training(), run_);
             }).find("train: x[17, 0] = nan; rows of failed simulations"),
             std::string::npos);
+  set = toy_simulations(600, pool_);
+  set.status[5] = RowStatus::timed_out;
+  EXPECT_NE(
+      error_of([&] {
+        train(toy_prior(), set, small_network(), short_training(), run_);
+      }).find("train: row 5 has the status \"timed out\"; rows of failed simulations must be dealt with"),
+      std::string::npos);
   set = toy_simulations(600, pool_);
   set.theta(3, 0) = 2.0;
   EXPECT_NE(error_of([&] {
