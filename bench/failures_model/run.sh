@@ -8,7 +8,7 @@ cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/../.."
 [[ $# -ge 1 ]] || { sed -n 2,4p "${BASH_SOURCE[0]}" >&2; exit 2; }
 out=$1
 shift
-seeds=("${@:-1}")
+seeds=("$@")
 [[ $# -gt 0 ]] || seeds=(1 2 3)
 nrec=build/release/nrec
 mkdir -p "$out"

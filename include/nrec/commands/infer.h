@@ -36,7 +36,7 @@ struct CommandResult {
   std::optional<CheckReport> check;        // empty where nothing was checked
 };
 
-/// Simulations of a built-in simulator failed and the user has not said to drop them.
+/// Simulations that nrec ran itself failed, and failures = "stop" (failed rows of files are a DomainError).
 class SimulationFailureError : public DomainError {
  public:
   using DomainError::DomainError;
