@@ -88,6 +88,23 @@ TEST_F(CampaignProgram, TheRowsDoNotDependOnWorkersShardsOrProtocolOfStarting) {
   }
 }
 
+TEST_F(CampaignProgram, EveryRowMatchesItsInputWhenEightWorkersAnswerAtRandomTimes) {
+  write("echo.py",
+        "import random, sys, time\n"
+        "for line in sys.stdin:\n"
+        "    time.sleep(random.random() * 0.01)\n"
+        "    print(line.strip(), flush=True)\n");
+  for (const char* line : {"", "line = \"{row} {theta}\"\n"}) {  // matched by order, and by row
+    write("p.toml", kParameters + "[simulations]\ncommand = \"python3 echo.py\"\n" + line);
+    const std::string folder = *line ? "by_row" : "by_order";
+    const Outcome outcome = run({"simulate", "p.toml", "-n", "800", "--workers", "8", "--out", folder});
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    const SimulationSet set = stored(folder);
+    ASSERT_EQ(set.num_rows(), 800u);
+    EXPECT_EQ(set.x.values(), set.theta.values());
+  }
+}
+
 TEST_F(CampaignProgram, SuddenEndsLoseNothing) {
   write("p.toml", kParameters + kLines);
   for (int i = 0; i < 6; ++i) {
