@@ -41,6 +41,10 @@ class ChildProcess {
 
   // Queues bytes for its stdin.
   void send(std::string_view bytes) { input_ += bytes; }
+  // Writes what can be written at once.
+  void flush() {
+    if (in_ >= 0 && unsent() > 0) write_input();
+  }
   std::size_t unsent() const { return input_.size() - written_; }
   // Closes its stdin once everything queued is written, or can be no more.
   void close_input() { closes_input_ = true; }

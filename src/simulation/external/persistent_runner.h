@@ -1,6 +1,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -12,7 +13,6 @@ namespace nrec::simulation {
 
 // What was seen of a program, for the pre-flight runs.
 struct ProgramNotes {
-  std::string violation;              // the last one; empty: none
   bool ended_early = false;           // by itself, with exit code 0 and before all requests were answered
   bool answered_after_close = false;  // the first answer came only after its stdin had been closed
   double startup_seconds = -1.0;      // to the first answer, less what a row takes
@@ -37,6 +37,8 @@ class PersistentRunner final : public RowRunner {
   const XShape& x_shape() const { return x_shape_; }
   const ProgramNotes& notes() const { return notes_; }
   void forget_notes() { notes_ = {}; }
+  // Called when the program says something that is no answer; may throw, which ends run().
+  std::function<void(const std::string& problem)> on_violation = [](const std::string&) {};
   // Closes the program's stdin when its first answer has not come after so many seconds: it may sit in a buffer.
   void set_close_after(double seconds) { close_after_ = seconds; }
 
@@ -63,6 +65,7 @@ class PersistentRunner final : public RowRunner {
   void note_row_time(std::size_t rows, double seconds);
   void close_if_late();
   bool should_retire(const Stretch& stretch);
+  bool waits_too_long() const;
   bool settle(const Stretch& stretch);
   void after_breach(const Stretch& stretch);
   void after_doubt(const Stretch& stretch, bool was_closing);

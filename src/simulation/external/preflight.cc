@@ -21,7 +21,8 @@ constexpr double kTimeLimit = 600.0;
 constexpr double kFirstWords = 10.0;  // seconds until the user hears that we wait, and how often after that
 constexpr double kLaterWords = 60.0;
 // An answer that has not come by then may sit in a buffer of the program.
-constexpr double kCloseAfter = 10.0;
+constexpr double kCloseAfter = 5.0;
+constexpr double kPatience = 1.5;  // with the second run, in units of the first one
 // Limits made from what was seen; as RowTimeLimit.
 constexpr double kLeastLimit = 60.0;
 constexpr double kLimitPerSlowest = 20.0;
@@ -53,14 +54,14 @@ class Preflight {
     const double first_seconds = tries_.back().seconds;
     if (persistent_) {
       persistent_->forget_notes();
-      persistent_->set_close_after(2.0 * first_seconds + kCloseAfter);
+      persistent_->set_close_after(kPatience * first_seconds + kCloseAfter / 2.0);
+      persistent_->on_violation = throw_violation;
     }
     // Twice the same, then another seed; together, so that order and number of answers can be wrong.
     const std::vector<RowResult> repeats =
         run_rows({task(*first, *first, kMostTries), task(*first, *first, kMostTries + 1),
                   task(*first, kMostTries, kMostTries + 2)});
     if (repeats.size() < 3) return {};
-    if (persistent_) check_protocol(persistent_->notes());
     return report(repeats);
   }
 
@@ -92,6 +93,7 @@ class Preflight {
           const std::size_t place = result.row - tasks.front().row;
           results.at(place) = std::move(result);
           ++count;
+          if (persistent_ && tasks.size() > 1) check_protocol(persistent_->notes());
         },
         run_.stop ? *run_.stop : never);
     if (count < tasks.size()) results.clear();
@@ -112,7 +114,8 @@ class Preflight {
   }
 
   [[noreturn]] void throw_refusal() const;
-  void check_protocol(const ProgramNotes& notes) const;
+  static void check_protocol(const ProgramNotes& notes);
+  [[noreturn]] static void throw_violation(const std::string& problem);
   PreflightReport report(const std::vector<RowResult>& repeats) const;
   void add_times(PreflightReport& report, const std::vector<RowResult>& repeats) const;
   void compare(PreflightReport& report, const std::vector<RowResult>& repeats) const;
@@ -175,7 +178,7 @@ void Preflight::throw_refusal() const {
   throw ConfigError(text + by_hand());
 }
 
-void Preflight::check_protocol(const ProgramNotes& notes) const {
+void Preflight::check_protocol(const ProgramNotes& notes) {
   if (notes.answered_after_close) {
     throw ConfigError(
         "simulator: its answers come only when its input ends, because they stay in a buffer; flush stdout "
@@ -189,12 +192,13 @@ void Preflight::check_protocol(const ProgramNotes& notes) const {
         "it once per "
         "row with protocol = \"run\"");
   }
-  if (!notes.violation.empty()) {
-    throw ConfigError(fmt::format(
-        "simulator: alone each row is answered, but not three requests in a row: {}; every request "
-        "needs one answer, in the order of the requests",
-        notes.violation));
-  }
+}
+
+void Preflight::throw_violation(const std::string& problem) {
+  throw ConfigError(
+      fmt::format("simulator: alone each row is answered, but not three requests in a row: {}; every request "
+                  "needs one answer, in the order of the requests",
+                  problem));
 }
 
 void Preflight::compare(PreflightReport& report, const std::vector<RowResult>& repeats) const {

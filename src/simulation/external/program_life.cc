@@ -23,6 +23,13 @@ constexpr double kWaitPerCost = 100.0;
 constexpr std::uint64_t kMemoryForGranted = 256'000'000;
 constexpr std::uint64_t kGrowthForGranted = 4;
 
+// What is wrong with output that nobody asked for. Equal failures have equal reasons, so numbers are not quoted.
+std::string stray_text(std::string_view output) {
+  const bool is_numbers = output.find_first_not_of("0123456789+-.eEnaif \t\r\n") == std::string_view::npos;
+  return is_numbers ? "more numbers after the answer"
+                    : fmt::format("{} after the answer", quoted_excerpt(output.substr(0, 80)));
+}
+
 LaunchPlan plan_of(ProgramHost& host) {
   const std::filesystem::path& scratch = host.fresh_scratch();
   return launch_plan(host.setup(), {}, scratch);
@@ -68,14 +75,16 @@ ProgramLife::Event ProgramLife::step(double seconds, const TimesAllowed& allowed
   const double limit =
       allowed.of_request(first_request_rows()) + (first_answer_at_ < 0.0 ? allowed.startup : 0.0);
   const double left = limit - since_.seconds();
-  if (!asked_.empty() && left <= 0.0)
-    return broken({RowStatus::timed_out, fmt::format("no answer after {}", seconds_text(allowed.row))});
   drop_read_bytes();
   // What is unread is part of one answer. The room for more than that is never full unless it is too much.
   child_->limit_output(dialect_.most_bytes(first_request_rows(), x_shape_) + kRoomBehindAnswer);
-  child_->pump(asked_.empty() ? seconds : std::clamp(left, 0.001, seconds));
+  child_->pump(asked_.empty() ? seconds : std::clamp(left, 0.0, seconds));
   host_.on_wait();
-  return read_answer();
+  const Event event = read_answer();
+  // We may have been away: an answer that lay there is in time.
+  if (event == Event::nothing && !child_->is_over() && !asked_.empty() && left <= 0.0)
+    return broken({RowStatus::timed_out, fmt::format("no answer after {}", seconds_text(allowed.row))});
+  return event;
 }
 
 void ProgramLife::drop_read_bytes() {
@@ -89,11 +98,7 @@ ProgramLife::Event ProgramLife::read_answer() {
     greeted_ = taken_ > 0;
   }
   if (unread().empty() || !greeted_) return Event::nothing;
-  if (asked_.empty()) {
-    return broken({RowStatus::wrong_shape,
-                   fmt::format("output without a request: {}", quoted_excerpt(unread().substr(0, 80))), false,
-                   true});
-  }
+  if (asked_.empty()) return broken({RowStatus::wrong_shape, stray_text(unread()), false, true});
   Answer answer = dialect_.read_answer(unread(), asked_.front(), x_shape_);
   if (answer.kind == Answer::Kind::rows) {
     note_answer(answer);

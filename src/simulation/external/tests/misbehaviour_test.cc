@@ -58,7 +58,7 @@ const Case kCases[] = {
     {Code::text_before, RowStatus::ok, "", "library"},
     {Code::text_after, RowStatus::wrong_shape, "text \"seconds\" after 3 numbers",
      "run files stdin lines ids"},
-    {Code::text_after, RowStatus::wrong_shape, "output without a request: \"seconds", "npy"},
+    {Code::text_after, RowStatus::wrong_shape, "\"seconds\\x0a\" after the answer", "npy"},
     {Code::comma_decimals, RowStatus::wrong_shape, "\"1,5\" has a comma", "run files stdin lines ids"},
     {Code::comma_decimals, RowStatus::wrong_shape, "\"1,5 seconds", "npy"},
     {Code::binary_garbage, RowStatus::wrong_shape, "\\xff\\x00\\xfe", kPrograms},
@@ -68,7 +68,8 @@ const Case kCases[] = {
     {Code::flood_stdout, RowStatus::ok, "", "library files"},
     {Code::flood_stderr, RowStatus::ok, "", kAll},
     {Code::out_of_order, RowStatus::timed_out, "no answer after 1.5 s", "lines ids"},
-    {Code::twice, RowStatus::wrong_shape, "output without a request", kPersistentPrograms},
+    {Code::twice, RowStatus::wrong_shape, "more numbers after the answer", "lines ids"},
+    {Code::twice, RowStatus::wrong_shape, "\"\\x93NUMPY", "npy"},
     {Code::twice, RowStatus::failed, "nrec_simulate returned 5", "library"},
     {Code::other_id, RowStatus::wrong_shape, "an answer with the number of another row", "ids"},
     {Code::fill_scratch, RowStatus::ok, "", kAll},
@@ -80,7 +81,8 @@ const Case kCases[] = {
     {Code::no_line_end, RowStatus::ok, "", "run stdin"},
     {Code::no_line_end, RowStatus::wrong_shape, "exit code 0 in the middle of an answer",
      kPersistentPrograms},
-    {Code::a_line_too_many, RowStatus::wrong_shape, "output without a request", kPersistentPrograms},
+    {Code::a_line_too_many, RowStatus::wrong_shape, "more numbers after the answer", "lines ids"},
+    {Code::a_line_too_many, RowStatus::wrong_shape, "\"\\x93NUMPY", "npy"},
     {Code::a_line_too_many, RowStatus::failed, "signal 6 (SIGABRT)", "library"},
     {Code::crash_at_end, RowStatus::failed, "signal 11 (SIGSEGV)", "run files stdin"},
     {Code::crash_at_end, RowStatus::failed, "signal 11 (SIGSEGV) after its input was closed", "lines"},
@@ -107,7 +109,7 @@ constexpr std::size_t kRows = 12;
 Rows trial_rows(const Case& expected) {
   std::vector<double> values;
   for (std::size_t i = 0; i < kRows; ++i) values.push_back(0.5 * static_cast<double>(i));
-  values[kGuilty] = stub::kFirstCode + static_cast<double>(expected.code);
+  values[kGuilty] = stub::first_value(expected.code);
   return Rows(values, 100);
 }
 
@@ -156,7 +158,7 @@ const std::vector<Outcome>& all_outcomes() {
     std::vector<Outcome> results(trials.size());
     std::atomic<std::size_t> next{0};
     std::vector<std::thread> threads;
-    for (int i = 0; i < 12; ++i) {
+    for (int i = 0; i < 20; ++i) {
       threads.emplace_back([&] {
         for (std::size_t trial = next++; trial < trials.size(); trial = next++)
           results[trial] = run_trial(trials[trial]);

@@ -58,14 +58,17 @@ enum Code {
   a_line_too_many,
   crash_at_end,
   hang_at_end,
+  leak,  // a little memory per row; x[2] is the process
 };
 
+inline double first_value(Code code) { return kFirstCode + static_cast<double>(code); }
 inline int code_of(double theta) {
   return theta < kFirstCode ? 0 : static_cast<int>(theta - kFirstCode + 0.5);
 }
 
 // The right x of a row.
 inline std::vector<double> right_x(double theta_0, double theta_1, double seed) {
+  if (code_of(theta_0) == leak) seed = static_cast<double>(getpid());
   return {theta_0 + theta_1, theta_0 - theta_1, seed};
 }
 
@@ -171,6 +174,11 @@ inline void misbehave(int code) {
     case use_memory: {
       std::vector<std::string> blocks;
       for (int i = 0; i < 2000; ++i) blocks.emplace_back(1 << 20, 'm');  // 2 GB, if it may
+      break;
+    }
+    case leak: {
+      static std::vector<std::string> leaked;
+      leaked.emplace_back(5000, 'l');
       break;
     }
     default:

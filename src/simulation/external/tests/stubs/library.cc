@@ -17,7 +17,7 @@ std::int64_t nrec_simulator_dim_theta(void) { return 2; }
 std::int64_t nrec_simulator_dim_x(void) { return 3; }
 
 #ifndef STUB_WITHOUT_SIMULATE
-static void work() {
+[[maybe_unused]] static void work() {
   static const char* text = std::getenv("NREC_STUB_ROW_US");
   static const double microseconds = text ? std::atof(text) : 0.0;
   const auto start = std::chrono::steady_clock::now();
@@ -26,6 +26,9 @@ static void work() {
   }
 }
 
+#ifdef STUB_IDLE
+std::int32_t nrec_simulate(const double*, std::uint32_t, double*) { return 0; }
+#else
 std::int32_t nrec_simulate(const double* theta, std::uint32_t seed, double* x) {
   const int code = stub::code_of(theta[0]);
   if (code == stub::text_before) std::cout << "printed by the library" << std::endl;
@@ -42,5 +45,6 @@ std::int32_t nrec_simulate(const double* theta, std::uint32_t seed, double* x) {
   if (code == stub::infinite_value) x[1] = INFINITY;
   return 0;
 }
+#endif
 #endif
 }

@@ -1,0 +1,3 @@
+int nrec_stub_dependency();
+
+int main() { return nrec_stub_dependency(); }
