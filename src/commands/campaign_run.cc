@@ -57,7 +57,8 @@ class ProblemSimulator {
                                          .memory_limit = options.memory_limit,
                                          .retries = options.retries,
                                          .rows_per_process = options.rows_per_process,
-                                         .batch_rows = options.batch_rows};
+                                         .batch_rows = options.batch_rows,
+                                         .scratch = options.scratch};
     external.folder = problem.file.empty() ? fs::current_path() : fs::absolute(problem.file).parent_path();
     external_options_ = external;
     names_ = prior.names();

@@ -48,6 +48,8 @@ void describe(OptionTable& table, SimulationOptions& options) {
             "rows after which a program that answers row after row is restarted; 0: when its memory grows");
   table.add(section, "batch_rows", &options.batch_rows, {.low = 1, .high = 1e6},
             "protocol npy: rows of a block");
+  table.add(section, "scratch", &options.scratch, {},
+            "where rows get their folders for temporary files; empty: the system's folder");
   table.add(section, "max_failure_fraction", &options.max_failure_fraction, {.low = 0, .high = 1},
             "simulating ends when more than this share of at least 100 rows failed; 1: never");
   table.add(

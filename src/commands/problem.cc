@@ -108,6 +108,7 @@ void start_from(const fs::path& folder, Problem& problem) {
   for (std::string& name : problem.simulations.files) put(name);
   put(problem.simulations.campaign);
   put(problem.simulations.library);
+  put(problem.simulations.scratch);
   put(problem.observation.file);
   if (!problem.parameters.from_samples.empty())
     problem.parameters.from_samples = folder / problem.parameters.from_samples;
@@ -252,6 +253,7 @@ std::string problem_text(const Problem& problem, const fs::path& folder) {
   Problem shown = problem;
   for (std::string& name : shown.simulations.files) name = seen_from(folder, name);
   shown.simulations.library = seen_from(folder, shown.simulations.library);
+  shown.simulations.scratch = seen_from(folder, shown.simulations.scratch);
   shown.simulations.campaign = seen_from(folder, shown.simulations.campaign);
   shown.observation.file = seen_from(folder, shown.observation.file);
   OptionTable table;

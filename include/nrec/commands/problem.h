@@ -39,6 +39,7 @@ struct SimulationOptions {
   std::int64_t retries = 0;
   std::int64_t rows_per_process = 0;
   std::int64_t batch_rows = 256;
+  std::string scratch;
   double max_failure_fraction = 0.9;
   std::int64_t num_simulations = 10000;
   bool num_simulations_given = false;  // with files: only then is it a limit

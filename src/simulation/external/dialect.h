@@ -43,8 +43,9 @@ class Dialect {
   // Whether an answer to `rows` rows that fits shows that the one to `rows_before` rows before it was no stray one.
   virtual bool vouches(std::size_t rows_before, std::size_t rows) const = 0;
   // Rows of the next request.
-  virtual std::size_t request_rows(std::size_t rows_left, std::size_t rows_before,
-                                   double seconds_per_row) const = 0;
+  virtual std::size_t request_rows(std::size_t rows_left, std::size_t rows_before) const = 0;
+  // A request for so many rows took so long.
+  virtual void note_time(std::size_t /*rows*/, double /*seconds*/) {}
   // Most requests in flight, when a row takes so long.
   virtual std::size_t most_requests(double seconds_per_row) const = 0;
 

@@ -25,7 +25,7 @@ class LibraryDialect final : public Dialect {
   Proof proof() const override { return Proof::at_once; }
   bool names_rows() const override { return true; }
   bool vouches(std::size_t, std::size_t) const override { return true; }
-  std::size_t request_rows(std::size_t, std::size_t, double) const override { return 1; }
+  std::size_t request_rows(std::size_t, std::size_t) const override { return 1; }
   std::size_t most_requests(double seconds_per_row) const override { return rows_ahead(seconds_per_row); }
 
   void append_request(std::string& bytes, std::span<const RowTask> tasks) const override {

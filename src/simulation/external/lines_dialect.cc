@@ -31,7 +31,7 @@ class LinesDialect final : public Dialect {
   Proof proof() const override { return names_rows_ ? Proof::by_next : Proof::by_end; }
   bool names_rows() const override { return names_rows_; }
   bool vouches(std::size_t, std::size_t) const override { return names_rows_; }
-  std::size_t request_rows(std::size_t, std::size_t, double) const override { return 1; }
+  std::size_t request_rows(std::size_t, std::size_t) const override { return 1; }
   // Without row numbers an answer can only be told from a later one when the later one has not been asked for.
   std::size_t most_requests(double seconds_per_row) const override {
     return names_rows_ ? rows_ahead(seconds_per_row) : 1;

@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
+#include <limits>
 #include <utility>
 
 #include "io/byte_source.h"
@@ -15,8 +15,11 @@
 namespace nrec::simulation {
 namespace {
 
-// A request should not take longer: what is lost or repeated when the program fails is then little.
-constexpr double kSecondsPerRequest = 1.0;
+// A request that takes longer does not grow without need: what is lost or repeated when the program fails is then
+// little.
+constexpr double kShortRequest = 1.0;
+// Less than this share of a row's former time is a gain.
+constexpr double kCheaper = 0.8;
 constexpr std::size_t kMostHeaderBytes = 16384;
 
 // Bytes up to the data of the .npy frame at the front, 0 while they are not all there.
@@ -49,18 +52,24 @@ class NpyDialect final : public Dialect {
   // real answer to the earlier request, which has the wrong number of rows, when requests differ in it.
   bool vouches(std::size_t rows_before, std::size_t rows) const override { return rows_before != rows; }
 
-  std::size_t request_rows(std::size_t rows_left, std::size_t rows_before,
-                           double seconds_per_row) const override {
-    std::size_t wanted = 1;  // until it is known how long a row takes
-    if (seconds_per_row >= 0.0) {
-      // Powers of two: programs that compile anew for every number of rows should meet few of them.
-      const double rows = std::clamp(kSecondsPerRequest / std::max(seconds_per_row, 1e-9), 2.0, 1e6);
-      wanted = std::bit_floor(static_cast<std::size_t>(rows));
-    }
-    const std::size_t rows = std::min({wanted, batch_rows_, rows_left});
+  std::size_t request_rows(std::size_t rows_left, std::size_t rows_before) const override {
+    const std::size_t rows = std::min({rows_, batch_rows_, rows_left});
     return rows == rows_before && rows > 1 ? rows - 1 : rows;  // neighbours differ
   }
-  std::size_t most_requests(double) const override { return 2; }
+
+  // Grows as long as requests are short, or rows get cheaper by it: a program that works on all rows at once.
+  void note_time(std::size_t rows, double seconds) override {
+    last_seconds_ = seconds;
+    if (rows_ >= batch_rows_ || 2 * rows < rows_) return;
+    const double seconds_per_row = seconds / static_cast<double>(rows);
+    if (rows_ > 1 && seconds > kShortRequest && seconds_per_row > kCheaper * cheapest_row_) return;
+    cheapest_row_ = seconds_per_row;
+    rows_ *=
+        2;  // powers of two and one less: programs that compile anew for every number of rows meet few of them
+  }
+
+  // One is worked on, one waits; where a request takes long, the pause between two does not matter.
+  std::size_t most_requests(double) const override { return last_seconds_ > kShortRequest ? 1 : 2; }
 
   void append_request(std::string& bytes, std::span<const RowTask> tasks) const override {
     NumericArray seeds{{tasks.size()}, {}, "<i8"};
@@ -129,6 +138,9 @@ class NpyDialect final : public Dialect {
   }
 
   std::size_t batch_rows_;
+  std::size_t rows_ = 1;
+  double cheapest_row_ = std::numeric_limits<double>::infinity();
+  double last_seconds_ = 0.0;
 };
 
 }  // namespace

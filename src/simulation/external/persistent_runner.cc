@@ -116,6 +116,10 @@ bool PersistentRunner::serve(Stretch stretch) {
     const ProgramLife::Event event =
         life_->step(kLongestWait, {limit_.seconds(), startup_allowance(), seconds_per_row_});
     if (event == ProgramLife::Event::answer) take_answer(stretch);
+    // The number of the row is right; a second answer would have come by now.
+    if (event == ProgramLife::Event::nothing && dialect_->names_rows() &&
+        since_held_.seconds() > kLongestHold)
+      report_held(stretch);
     if (event == ProgramLife::Event::breach) {
       after_breach(stretch);
       return true;
@@ -148,7 +152,7 @@ void PersistentRunner::ask_ahead(const Stretch& stretch) {
     std::size_t left = stretch.end - next_;
     if (most_in_life > 0) left = std::min(left, static_cast<std::size_t>(most_in_life) - asked_in_life_);
     if (stretch.rows() == 1) life_->child().messages().forget();
-    const std::size_t rows = dialect_->request_rows(left, last_request_rows_, seconds_per_row_);
+    const std::size_t rows = dialect_->request_rows(left, last_request_rows_);
     life_->ask(tasks_.subspan(next_, rows));
     next_ += rows;
     last_request_rows_ = rows;
@@ -186,6 +190,7 @@ void PersistentRunner::note_times(const std::vector<RowResult>& rows) {
 
 void PersistentRunner::note_row_time(std::size_t rows, double seconds) {
   limit_.note(seconds);
+  dialect_->note_time(rows, seconds * static_cast<double>(rows));
   busy_seconds_ += seconds * static_cast<double>(rows);
   busy_rows_ += static_cast<double>(rows);
   seconds_per_row_ = busy_seconds_ / busy_rows_;
@@ -202,13 +207,17 @@ void PersistentRunner::close_if_late() {
 }
 
 bool PersistentRunner::should_retire(const Stretch& stretch) {
-  const bool is_at_once = dialect_->proof() == Dialect::Proof::at_once;
-  const bool waits_for_end = dialect_->proof() == Dialect::Proof::by_end || held_requests_ > 1;
-  const std::size_t held_bytes = held_.size() * (sizeof(RowResult) + sizeof(double) * x_shape_.num_values());
-  if (!is_at_once && waits_for_end && stretch.rows() > 1 &&
-      (since_held_.seconds() > longest_hold() || held_bytes > kMostHeldBytes))
-    return true;
-  return life_->has_grown();
+  return (stretch.rows() > 1 && waits_too_long()) || life_->has_grown();
+}
+
+// What is held would not be sure soon if the program went on.
+bool PersistentRunner::waits_too_long() const {
+  if (dialect_->names_rows() || held_.empty()) return false;
+  const bool next_vouches = dialect_->proof() == Dialect::Proof::by_next && held_requests_ == 1;
+  const double next_answer = static_cast<double>(last_request_rows_) * std::max(0.0, seconds_per_row_);
+  const double wait = next_answer + (next_vouches ? 0.0 : since_held_.seconds());
+  const std::size_t bytes = held_.size() * (sizeof(RowResult) + sizeof(double) * x_shape_.num_values());
+  return wait > longest_hold() || (!next_vouches && bytes > kMostHeldBytes);
 }
 
 void PersistentRunner::report_held(const Stretch& stretch) {

@@ -65,6 +65,7 @@ class PersistentRunner final : public RowRunner {
   void note_row_time(std::size_t rows, double seconds);
   void close_if_late();
   bool should_retire(const Stretch& stretch);
+  bool waits_too_long() const;
   bool settle(const Stretch& stretch);
   void after_breach(const Stretch& stretch);
   void after_doubt(const Stretch& stretch, bool was_closing);

@@ -75,14 +75,16 @@ ProgramLife::Event ProgramLife::step(double seconds, const TimesAllowed& allowed
   const double limit =
       allowed.of_request(first_request_rows()) + (first_answer_at_ < 0.0 ? allowed.startup : 0.0);
   const double left = limit - since_.seconds();
-  if (!asked_.empty() && left <= 0.0)
-    return broken({RowStatus::timed_out, fmt::format("no answer after {}", seconds_text(allowed.row))});
   drop_read_bytes();
   // What is unread is part of one answer. The room for more than that is never full unless it is too much.
   child_->limit_output(dialect_.most_bytes(first_request_rows(), x_shape_) + kRoomBehindAnswer);
-  child_->pump(asked_.empty() ? seconds : std::clamp(left, 0.001, seconds));
+  child_->pump(asked_.empty() ? seconds : std::clamp(left, 0.0, seconds));
   host_.on_wait();
-  return read_answer();
+  const Event event = read_answer();
+  // We may have been away: an answer that lay there is in time.
+  if (event == Event::nothing && !child_->is_over() && !asked_.empty() && left <= 0.0)
+    return broken({RowStatus::timed_out, fmt::format("no answer after {}", seconds_text(allowed.row))});
+  return event;
 }
 
 void ProgramLife::drop_read_bytes() {

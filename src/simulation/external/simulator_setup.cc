@@ -123,6 +123,11 @@ void read_command(SimulatorSetup& setup) {
     throw ConfigError("command: its first word, the program, cannot hold placeholders");
 }
 
+std::string search_path(const SimulatorSetup& setup) {
+  const std::string path = variable(setup.environment, "PATH");
+  return path.empty() ? "/usr/bin:/bin" : path;
+}
+
 void read_library(SimulatorSetup& setup) {
   setup.protocol = Protocol::library;
   setup.library = (setup.folder / setup.options.library).lexically_normal();
@@ -132,8 +137,9 @@ void read_library(SimulatorSetup& setup) {
         "library: there is no file {} (looked for {}); names start from the folder of the problem file",
         setup.options.library, setup.library.string()));
   }
-  setup.program = setup.options.worker_program.empty() ? fs::read_symlink("/proc/self/exe", ignored)
-                                                       : fs::path(setup.options.worker_program);
+  const std::string& worker = setup.options.worker_program;
+  setup.program = worker.empty() ? fs::read_symlink("/proc/self/exe", ignored)
+                                 : find_program(worker, fs::current_path(), search_path(setup));
   for (const std::string& word :
        {setup.program.string(), std::string("worker"), std::string("--library"), setup.library.string()})
     setup.words.push_back({{Blank::literal, word, 0}});
@@ -186,8 +192,7 @@ std::shared_ptr<const SimulatorSetup> read_setup(ExternalSimulatorOptions option
     read_command(*setup);
     std::string name;
     append_filled(name, setup->words[0], {});
-    const std::string path = variable(setup->environment, "PATH");
-    setup->program = find_program(name, setup->folder, path.empty() ? "/usr/bin:/bin" : path);
+    setup->program = find_program(name, setup->folder, search_path(*setup));
   } else {
     read_library(*setup);
   }

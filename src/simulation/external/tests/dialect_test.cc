@@ -105,23 +105,45 @@ TEST(NpyDialect, TakesNothingElseForAFrame) {
   }
 }
 
-TEST(NpyDialect, SizesOfNeighbouringRequestsDiffer) {
-  const auto dialect = make_npy_dialect(256);
-  for (const double seconds : {-1.0, 1e-6, 0.01, 0.3, 1000.0}) {
-    std::size_t before = 0, left = 1000, equal = 0;
-    while (left > 0) {
-      const std::size_t rows = dialect->request_rows(left, before, seconds);
-      ASSERT_GE(rows, 1u);
-      ASSERT_LE(rows, std::min<std::size_t>(left, 256));
-      equal += rows == before;
-      before = rows;
-      left -= rows;
-    }
-    // Ones cannot differ: while nothing is known, and at the very end.
-    EXPECT_LE(equal, seconds < 0.0 ? 999u : 1u) << seconds;
+// Sizes of the requests for `left` rows, when a request for n rows takes seconds(n).
+std::vector<std::size_t> request_sizes(Dialect& dialect, std::size_t left, double (*seconds)(double)) {
+  std::vector<std::size_t> sizes;
+  for (std::size_t before = 0; left > 0; left -= before) {
+    before = dialect.request_rows(left, before);
+    sizes.push_back(before);
+    dialect.note_time(before, seconds(static_cast<double>(before)));
   }
-  EXPECT_TRUE(dialect->vouches(2, 1));
-  EXPECT_FALSE(dialect->vouches(2, 2));
+  return sizes;
+}
+
+TEST(NpyDialect, AsksForAsManyRowsAsPayOff) {
+  const auto largest = [](double (*seconds)(double)) {
+    const auto dialect = make_npy_dialect(256);
+    const std::vector<std::size_t> sizes = request_sizes(*dialect, 5000, seconds);
+    return *std::max_element(sizes.begin(), sizes.end());
+  };
+  EXPECT_EQ(largest([](double rows) { return 1e-5 * rows; }), 256u);
+  EXPECT_EQ(largest([](double) { return 10.0; }), 256u) << "all rows at once in the same time";
+  EXPECT_LE(largest([](double rows) { return 0.3 * rows; }), 8u);
+  EXPECT_EQ(largest([](double rows) { return 100.0 * rows; }), 2u);
+}
+
+TEST(NpyDialect, NeighboursDifferInTheirNumberOfRows) {
+  for (const std::size_t batch_rows : {1u, 2u, 7u, 256u}) {
+    const auto dialect = make_npy_dialect(batch_rows);
+    const std::vector<std::size_t> sizes =
+        request_sizes(*dialect, 3000, [](double rows) { return 1e-4 * rows; });
+    std::size_t equal = 0;
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      EXPECT_GE(sizes[i], 1u);
+      EXPECT_LE(sizes[i], batch_rows);
+      if (i > 0 && sizes[i] == sizes[i - 1]) ++equal;
+    }
+    // Ones cannot differ.
+    EXPECT_LE(equal, batch_rows == 1 ? 2999u : 1u) << batch_rows;
+  }
+  EXPECT_TRUE(make_npy_dialect(256)->vouches(2, 1));
+  EXPECT_FALSE(make_npy_dialect(256)->vouches(2, 2));
 }
 
 // A dialect of lines with this template.
