@@ -182,7 +182,9 @@ std::string ImportanceSampler::message(SamplingStatus status, const Copies& copi
       return text + "; the weights are unreliable: " +
              (weights.is_reliable() ? "the effective sample size is below a tenth of the draws asked for"
                                     : "k-hat is above " + short_number(weights.threshold())) +
-             "; the posterior is far narrower than the prior: use method = \"slice\", or raise the budget";
+             "; the posterior is far narrower than the prior: " +
+             (posterior_.prior().has_density() ? "use method = \"slice\", or raise the budget"
+                                               : "raise the budget");
     default:
       break;
   }
