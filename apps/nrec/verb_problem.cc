@@ -38,18 +38,7 @@ class ProblemVerb final : public Verb {
   }
 
   int run(const ParsedLine& line, const std::vector<std::string>& words) override {
-    std::vector<OptionOverride> overrides;
-    for (const OptionOverride& flag : line.flags) {
-      if (flag.section.empty()) {
-        apply(flag, syntax_.options);
-      } else {
-        overrides.push_back(flag);
-      }
-    }
-    if (line.arguments.empty() && overrides.empty())
-      throw UsageError(
-          fmt::format("problem.toml is missing; nrec {} --help shows how it is called", syntax_.name));
-    Problem problem = read_problem(line.arguments.empty() ? std::string() : line.arguments[0], overrides);
+    Problem problem = problem_of(line, syntax_);
     require_check(program_, problem.check);
     problem.run = with_environment(problem.run);
     output_.command_line = shell_text(words);

@@ -30,17 +30,7 @@ class SimulateVerb final : public Verb {
   }
 
   int run(const ParsedLine& line, const std::vector<std::string>& words) override {
-    std::vector<OptionOverride> overrides;
-    for (const OptionOverride& flag : line.flags) {
-      if (flag.section.empty()) {
-        apply(flag, syntax_.options);
-      } else {
-        overrides.push_back(flag);
-      }
-    }
-    if (line.arguments.empty() && overrides.empty())
-      throw UsageError("problem.toml is missing; nrec simulate --help shows how it is called");
-    Problem problem = read_problem(line.arguments.empty() ? std::string() : line.arguments[0], overrides);
+    Problem problem = problem_of(line, syntax_);
     ThreadPool pool(problem.run.threads);
     ProgressSink sink(program_.quiet);
     const SignalGuard signals;

@@ -49,6 +49,21 @@ RunOptions with_environment(RunOptions options) {
   return options;
 }
 
+Problem problem_of(const ParsedLine& line, const VerbSyntax& syntax) {
+  std::vector<OptionOverride> overrides;
+  for (const OptionOverride& flag : line.flags) {
+    if (flag.section.empty()) {
+      apply(flag, syntax.options);
+    } else {
+      overrides.push_back(flag);
+    }
+  }
+  if (line.arguments.empty() && overrides.empty())
+    throw UsageError(
+        fmt::format("problem.toml is missing; nrec {} --help shows how it is called", syntax.name));
+  return read_problem(line.arguments.empty() ? std::string() : line.arguments[0], overrides);
+}
+
 std::string shell_text(const std::vector<std::string>& words) {
   std::string text;
   for (const std::string& word : words) {

@@ -51,6 +51,10 @@ void require_check(const ProgramOptions& options, const CheckOptions& check);
 /// `options` with the environment's choice of kernels where nothing else was chosen. Errors: UsageError.
 RunOptions with_environment(RunOptions options);
 
+/// The problem of a line: its file with the flags on top. Flags without a section go to the verb's own options.
+/// Errors   UsageError; those of read_problem
+Problem problem_of(const ParsedLine& line, const VerbSyntax& syntax);
+
 /// The words as a shell would take them back.
 std::string shell_text(const std::vector<std::string>& words);
 
