@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <ctime>
 #include <optional>
 
@@ -49,17 +50,19 @@ class ProblemSimulator {
       hash_ = content_hash(options.task + (options.component_per_call ? " component_per_call" : ""));
       return;
     }
-    ExternalSimulatorOptions external = {.command = options.command,
-                                         .protocol = options.protocol,
-                                         .line = options.line,
-                                         .library = options.library,
-                                         .row_time_limit = options.row_time_limit,
-                                         .memory_limit = options.memory_limit,
-                                         .retries = options.retries,
-                                         .rows_per_process = options.rows_per_process,
-                                         .batch_rows = options.batch_rows,
-                                         .scratch = options.scratch};
-    external.folder = problem.file.empty() ? fs::current_path() : fs::absolute(problem.file).parent_path();
+    ExternalSimulatorOptions external = {
+        .command = options.command,
+        .protocol = options.protocol,
+        .line = options.line,
+        .library = options.library.empty() ? "" : fs::absolute(options.library).string(),
+        .row_time_limit = options.row_time_limit,
+        .memory_limit = options.memory_limit,
+        .retries = options.retries,
+        .rows_per_process = options.rows_per_process,
+        .batch_rows = options.batch_rows,
+        .scratch = options.scratch};
+    const fs::path folder = options.folder.empty() ? problem.file.parent_path() : fs::path(options.folder);
+    external.folder = folder.empty() ? fs::current_path() : fs::absolute(folder);
     external_options_ = external;
     names_ = prior.names();
     external_.emplace(std::move(external), names_);
@@ -110,6 +113,14 @@ class ProblemSimulator {
   const Record& record() const { return record_; }
 
  private:
+  /// 0 where there is none; other programs may have written a whole number.
+  static double number(const Record& record, const char* name) {
+    const RecordValue* value = record.find(name);
+    if (!value) return 0.0;
+    if (const auto* whole = std::get_if<std::int64_t>(value)) return static_cast<double>(*whole);
+    const auto* real = std::get_if<double>(value);
+    return real ? *real : 0.0;
+  }
   static std::size_t product(const std::vector<std::size_t>& shape) {
     std::size_t size = 1;
     for (const std::size_t n : shape) size *= n;
@@ -124,8 +135,7 @@ class ProblemSimulator {
       if (const RecordValue* value = stored.find(name)) record_.set(name, *value);
     }
     if (external_options_.row_time_limit == 0.0) {
-      if (const RecordValue* limit = record_.find("row_time_limit"))
-        external_options_.row_time_limit = std::get<double>(*limit);
+      external_options_.row_time_limit = number(record_, "row_time_limit");
       external_.emplace(external_options_, names_);
     }
     external_->set_x_shape(shape_);
@@ -151,9 +161,11 @@ std::optional<Record> stored_settings(const fs::path& folder) {
       const RecordValue* value = record.find(name);
       return value && std::holds_alternative<decltype(kind)>(*value);
     };
-    if (holds("x_shape", std::vector<std::int64_t>()) && holds("simulator_hash", std::string()) &&
-        holds("seed", std::int64_t()))
-      return record;
+    if (!holds("x_shape", std::vector<std::int64_t>()) || !holds("simulator_hash", std::string()) ||
+        !holds("seed", std::int64_t()))
+      return std::nullopt;
+    const auto& shape = std::get<std::vector<std::int64_t>>(*record.find("x_shape"));
+    if (!shape.empty() && std::ranges::all_of(shape, [](std::int64_t n) { return n >= 1; })) return record;
   } catch (const Error&) {
   }
   return std::nullopt;
@@ -286,14 +298,17 @@ CampaignRun run_problem_campaign(const Problem& problem, const Prior& prior,
   identity.x_shape = simulator.x_shape();
   CampaignRun result;
   if (identity.x_shape.empty()) {
-    result.report = {.status = CampaignStatus::stopped,
-                     .message = "stopped on request in the pre-flight; nothing is stored yet"};
+    result.report = {.status = run.stop_requested() ? CampaignStatus::stopped : CampaignStatus::budget_spent,
+                     .message = run.stop_requested()
+                                    ? "stopped on request in the pre-flight; nothing is stored yet"
+                                    : "the time limit was over in the pre-flight; nothing is stored yet"};
     result.record = campaign_record(result, identity, options);
     return result;
   }
 
   CampaignWriter writer(options.folder, identity, options.shard, options.changed);
-  if (!stored) write_json(options.folder / files::kCampaign, settings_record(identity, simulator.record()));
+  if (!stored || options.changed == ChangedCampaign::accept)
+    write_json(options.folder / files::kCampaign, settings_record(identity, simulator.record()));
   const fs::path progress_path = options.folder / progress_file_name(options.shard);
   const CampaignOptions campaign = {.num_simulations = num_simulations,
                                     .shard = options.shard,

@@ -32,6 +32,8 @@ void describe(OptionTable& table, SimulationOptions& options) {
             "protocol lines: what is written for a row, with {theta}, {seed}, {row}, {name}; with {row} "
             "answers must "
             "begin with the row, too");
+  table.add(section, "folder", &options.folder, {},
+            "working folder of the command, from which its names start; empty: that of the problem file");
   table.add(section, "campaign", &options.campaign, {},
             "folder of the stored rows; empty: <name of the problem file>_campaign in the current folder");
   table.add(section, "workers", &options.workers, {.low = 0, .high = 4096},

@@ -109,6 +109,7 @@ void start_from(const fs::path& folder, Problem& problem) {
   put(problem.simulations.campaign);
   put(problem.simulations.library);
   put(problem.simulations.scratch);
+  put(problem.simulations.folder);
   put(problem.observation.file);
   if (!problem.parameters.from_samples.empty())
     problem.parameters.from_samples = folder / problem.parameters.from_samples;
@@ -252,6 +253,12 @@ std::string seen_from(const fs::path& folder, const std::string& name) {
 std::string problem_text(const Problem& problem, const fs::path& folder) {
   Problem shown = problem;
   for (std::string& name : shown.simulations.files) name = seen_from(folder, name);
+  if (!shown.simulations.command.empty()) {
+    fs::path start =
+        shown.simulations.folder.empty() ? shown.file.parent_path() : fs::path(shown.simulations.folder);
+    if (start.empty()) start = fs::current_path();
+    shown.simulations.folder = fs::proximate(fs::absolute(start), fs::absolute(folder)).generic_string();
+  }
   shown.simulations.library = seen_from(folder, shown.simulations.library);
   shown.simulations.scratch = seen_from(folder, shown.simulations.scratch);
   shown.simulations.campaign = seen_from(folder, shown.simulations.campaign);

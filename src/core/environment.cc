@@ -33,7 +33,7 @@ std::optional<ArrayTask> environment_array_task() {
   if (!id || !count) return std::nullopt;
   const std::uint64_t first = environment_number("SLURM_ARRAY_TASK_MIN").value_or(0);
   const std::uint64_t step = environment_number("SLURM_ARRAY_TASK_STEP").value_or(1);
-  if (step == 0 || *id < first || (*id - first) / step >= *count) return std::nullopt;
+  if (step == 0 || *id < first || (*id - first) / step >= *count) return ArrayTask{0, 0};
   return ArrayTask{(*id - first) / step, *count};
 }
 

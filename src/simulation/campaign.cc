@@ -192,6 +192,13 @@ class Collector {
     commit();
   }
 
+  bool has_too_many_failures() const {
+    const CampaignProgress& progress = tally_.progress();
+    return options_.max_failure_fraction < 1.0 && progress.num_new >= CampaignOptions::kFewestJudged &&
+           static_cast<double>(failures_of(progress)) >
+               options_.max_failure_fraction * static_cast<double>(progress.num_new);
+  }
+
  private:
   void store() {
     // What comes in meanwhile waits for the next turn: a fast simulator must not keep the caller from looking up.
@@ -214,13 +221,6 @@ class Collector {
                        .unit = "simulation",
                        .seconds_left = progress.seconds_left,
                        .detail = failed ? std::to_string(failed) + " failed" : ""});
-  }
-
-  bool has_too_many_failures() const {
-    const CampaignProgress& progress = tally_.progress();
-    return options_.max_failure_fraction < 1.0 && progress.num_new >= CampaignOptions::kFewestJudged &&
-           static_cast<double>(failures_of(progress)) >
-               options_.max_failure_fraction * static_cast<double>(progress.num_new);
   }
 
   CampaignWriter& writer_;
@@ -301,6 +301,9 @@ CampaignReport run_campaign(const Prior& prior,
     workers.rethrow_error();
     // The last rows may have come in with the stop.
     if (tally.progress().num_stored == tally.progress().num_wanted) report.status = CampaignStatus::complete;
+    // A fast simulator can be over before anyone has looked.
+    if (report.status == CampaignStatus::complete && collector.has_too_many_failures())
+      report.status = CampaignStatus::too_many_failures;
   }
   report.progress = tally.progress();
   report.message = end_message(report.status, report.progress, options);

@@ -13,7 +13,7 @@
 namespace nrec::simulation {
 
 // A flag of the command line that texts name.
-inline constexpr const char* kAcceptFlag = "--accept-changes";
+inline constexpr const char* kAcceptFlag = "`nrec simulate --accept-changes`";
 
 // "rows-1-of-4.sqlite"
 std::string database_name(Shard shard);

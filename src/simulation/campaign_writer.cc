@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -90,6 +91,8 @@ struct CampaignWriter::State {
   // Runs `work`; when the database fails in it, this writer is done for.
   template <class Work>
   void guarded(Work&& work);
+  // Errors   IoError: the file has been removed or replaced while it was written
+  void check_file();
 
   fs::path folder;
   fs::path path;
@@ -104,6 +107,7 @@ struct CampaignWriter::State {
   std::uint64_t num_rows = 0;  // committed
   std::uint64_t num_added = 0;
   std::string failure;  // text of the error that ended this writer
+  struct ::stat file = {};
 };
 
 void CampaignWriter::State::start() {
@@ -112,6 +116,19 @@ void CampaignWriter::State::start() {
   database.run(kWriterSettings);
   num_rows = simulation::count_rows(database);
   insertion.emplace(database, kInsert);
+  ::stat(path.c_str(), &file);
+}
+
+// SQLite would go on writing into a file that nobody sees any more.
+void CampaignWriter::State::check_file() {
+  struct ::stat now = {};
+  if (::stat(path.c_str(), &now) == 0 && now.st_ino == file.st_ino && now.st_dev == file.st_dev) return;
+  failure = fmt::format(
+      "{}: was removed or replaced while it was written; the rows of this run are lost with it. Put it back, "
+      "or run the same command again, which makes what is missing",
+      path.string());
+  database.leave_log_alone();
+  throw IoError(failure);
 }
 
 // Leaves one file that can be read by many at once, also from a folder that may not be written.
@@ -229,6 +246,7 @@ void CampaignWriter::commit() {
   state_->guarded([&] {
     if (!state_->has_transaction) return;
     state_->database.run("COMMIT");
+    state_->check_file();
     state_->has_transaction = false;
     state_->num_rows += std::exchange(state_->num_added, 0);
     state_->pending_bytes = 0;

@@ -206,6 +206,82 @@ TEST_F(CampaignProgram, InferRunsTheCampaignAndUsesItsRows) {
   EXPECT_EQ(content("q_run/draws.csv"), content("p_run/draws.csv"));
 }
 
+TEST_F(CampaignProgram, ConfigOfARunRepeatsItFromAnywhereAndPathsMayBeRelative) {
+  std::filesystem::create_directory(folder_ / "inner");
+  write("inner/lines.py", kLinesScript);
+  write("inner/x_o.csv", "5,0.5,2.5\n");
+  write("inner/p.toml", kParameters + kLines + kObservation + kSmall);
+  ASSERT_EQ(run({"infer", "inner/p.toml", "-n", "500"}).code, 0);
+  const Outcome again = run({"infer", "p_run/config.toml", "--out", "again"});
+  ASSERT_EQ(again.code, 0) << again.err;
+  EXPECT_EQ(content("again/draws.csv"), content("p_run/draws.csv"));
+  write("inner/l.toml", kParameters + "[simulations]\nlibrary = \"libnot_there.so\"\n");
+  const Outcome library = run({"simulate", "inner/l.toml"});
+  EXPECT_EQ(library.code, 3);
+  EXPECT_EQ(library.err.find("inner/inner"), std::string::npos) << library.err;
+}
+
+TEST_F(CampaignProgram, AllRowsFailingIsNoSuccessHoweverFastItIs) {
+  write("ok.flag", "");
+  write("flag.py",
+        "import os, sys\n"
+        "for line in sys.stdin:\n"
+        "    row = line.split()[0]\n"
+        "    print(row, 'refused not today' if not os.path.exists('ok.flag') else '1 2', flush=True)\n");
+  write("p.toml", kParameters + "[simulations]\ncommand = \"python3 flag.py\"\nline = \"{row} {theta}\"\n");
+  ASSERT_EQ(run({"simulate", "p.toml", "-n", "1"}).code, 0);
+  std::filesystem::remove(folder_ / "ok.flag");
+  const Outcome outcome = run({"simulate", "p.toml", "-n", "500"});
+  EXPECT_EQ(outcome.code, 6) << outcome.err;
+  expect_in(outcome.last_line(), "mend the simulator");
+}
+
+TEST_F(CampaignProgram, NoRowIsBlamedForWhatOthersDidToItsProgram) {
+  // Breaks down at the seventh row that one process is asked for, talks after some answers, and fails for some seeds.
+  write("tired.py",
+        "import sys\n"
+        "for number, line in enumerate(sys.stdin):\n"
+        "    row, seed, mass, rate = line.split()\n"
+        "    if number == 6 or int(seed) % 7 == 0:\n"
+        "        sys.exit(1)\n"
+        "    print(row, mass, flush=True)\n"
+        "    if int(seed) % 5 == 0:\n"
+        "        print('DEBUG: slowly', flush=True)\n");
+  write("p.toml",
+        kParameters + "[simulations]\ncommand = \"python3 tired.py\"\nline = \"{row} {seed} {theta}\"\n");
+  for (const char* workers : {"1", "3", "7"}) {
+    const Outcome outcome = run({"simulate", "p.toml", "-n", "60", "--workers", workers, "--out", workers});
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    const SimulationSet set = stored(workers);
+    ASSERT_EQ(set.num_rows(), 60u);
+    for (std::uint64_t row = 0; row < 60; ++row) {
+      const RowStatus expected = row_seed(1, row) % 7 == 0 ? RowStatus::failed : RowStatus::ok;
+      EXPECT_EQ(set.status[row], expected) << "row " << row << ", workers " << workers;
+    }
+  }
+}
+
+TEST_F(CampaignProgram, APreflightIsUnderTheTimeLimit) {
+  write("slow.sh", "sleep 60; echo 1\n");
+  write("p.toml", kParameters + "[simulations]\ncommand = \"sh slow.sh {mass} {rate}\"\n");
+  const Outcome outcome = run({"simulate", "p.toml", "--time-limit", "1"});
+  EXPECT_EQ(outcome.code, 5) << outcome.err;
+  expect_in(outcome.last_line(), "the time limit was over in the pre-flight");
+}
+
+TEST_F(CampaignProgram, ADatabaseThatIsTakenAwayEndsIt) {
+  write("slow.sh", "sleep 0.02; echo \"$1\"\n");
+  write("p.toml",
+        kParameters + "[simulations]\ncommand = \"sh slow.sh {mass} {rate}\"\nnum_simulations = 100000\n");
+  RunningProgram program = start({"simulate", "p.toml"});
+  for (int i = 0; i < 3000 && acknowledged() == 0; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  std::filesystem::remove(folder_ / "p_campaign/rows-1-of-1.sqlite");
+  const Outcome outcome = program.wait();
+  EXPECT_EQ(outcome.code, 3) << outcome.err;
+  expect_in(outcome.err, "was removed or replaced while it was written");
+}
+
 TEST_F(CampaignProgram, InferStopsOnFailuresWithCodeSixAndExplains) {
   write("half.py",
         "import sys\n"

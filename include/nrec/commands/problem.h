@@ -32,6 +32,7 @@ struct SimulationOptions {
   std::string library;   // a shared library with the C interface
   std::string protocol;  // "run" | "lines" | "npy"; empty: by the command
   std::string line = "{theta}";
+  std::string folder;        // working folder of command; empty: that of the problem file
   std::string campaign;      // folder of the stored rows; empty: campaign_folder()
   std::int64_t workers = 0;  // 0: as many as threads
   double row_time_limit = 0.0;
@@ -43,7 +44,7 @@ struct SimulationOptions {
   double max_failure_fraction = 0.9;
   std::int64_t num_simulations = 10000;
   bool num_simulations_given = false;  // with files: only then is it a limit
-  std::string failures = "stop";  // a FailureRule
+  std::string failures = "stop";       // a FailureRule
   bool component_per_call = false;
 };
 

@@ -17,7 +17,8 @@ struct ArrayTask {
   std::uint64_t index = 0;  // from 0
   std::uint64_t count = 1;
 };
-/// From SLURM_ARRAY_TASK_ID, _COUNT, _MIN and _STEP; empty outside of arrays and when they make no sense. Same warning.
+/// From SLURM_ARRAY_TASK_ID, _COUNT, _MIN and _STEP; empty outside of arrays; count = 0 when the numbers are no unbroken
+/// sequence. Same warning.
 std::optional<ArrayTask> environment_array_task();
 
 /// All entries "NAME=value" of the environment in their order: what programs that we start are given.

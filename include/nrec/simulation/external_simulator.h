@@ -39,7 +39,7 @@ struct ExternalSimulatorOptions {
 
 /// What the pre-flight runs found.
 struct PreflightReport {
-  std::vector<std::size_t> x_shape;  // of one row; empty: a stop was requested before it was known
+  std::vector<std::size_t> x_shape;  // of one row; empty: a stop or the time limit came before it was known
   bool is_reproducible = true;       // the same (theta, seed) gave the same x
   bool seed_has_effect = true;       // another seed gave another x
   double startup_seconds =

@@ -18,7 +18,7 @@ struct Answer {
     incomplete,  // not a whole answer yet
     rows,        // the answer to the request, one result per row
     violation,   // something that cannot be the answer
-    repeat,      // a violation: the answer to the request before once more
+    repeat,      // a violation: the answer to the request before once more, or more numbers of it
   };
   Kind kind = Kind::incomplete;
   std::size_t bytes = 0;        // of the answer

@@ -71,7 +71,8 @@ class LinesDialect final : public Dialect {
     const std::string_view whole = line;
     const bool has_row = read_row(line, row);
     if (has_row && row == wanted) return true;
-    answer.kind = has_row && row < wanted ? Answer::Kind::repeat : Answer::Kind::violation;
+    const bool is_repeat = has_row ? row < wanted : is_numbers_only(whole);
+    answer.kind = is_repeat ? Answer::Kind::repeat : Answer::Kind::violation;
     // Equal failures have equal reasons: no row numbers in them.
     answer.problem = !has_row
                          ? fmt::format("{} does not begin with the number of the row", quoted_excerpt(whole))

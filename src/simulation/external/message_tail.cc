@@ -52,6 +52,10 @@ std::string printable(std::string_view bytes) {
   return text;
 }
 
+bool is_numbers_only(std::string_view bytes) {
+  return bytes.find_first_not_of("0123456789+-.eEnaif \t\r\n") == std::string_view::npos;
+}
+
 std::string quoted_excerpt(std::string_view bytes) {
   constexpr std::size_t kMostLetters = 40;
   std::string text = "\"";

@@ -25,5 +25,7 @@ class MessageTail {
 std::string printable(std::string_view bytes);
 // The same on one line and short, in quotes: for reasons.
 std::string quoted_excerpt(std::string_view bytes);
+// Whether there is nothing but what numbers in decimal text are made of.
+bool is_numbers_only(std::string_view bytes);
 
 }  // namespace nrec::simulation

@@ -275,9 +275,11 @@ PersistentRunner::LastWords PersistentRunner::end_life() {
 // The answer to the first request did not come: everything that is not sure is void, and what was asked is suspected.
 void PersistentRunner::after_breach(const Stretch& stretch) {
   const std::size_t suspects = life_->first_request_rows();
+  // A program that was asked for other rows before may suffer from one of them.
+  const bool was_alone = stretch.rows() == 1 && asked_in_life_ == 1;
   LastWords words = end_life();
   if (dialect_->names_rows() && !breach_.is_repeat) report_held(stretch);
-  if (stretch.rows() == 1 && held_.empty()) {
+  if (was_alone && held_.empty()) {
     conclude_breach(stretch, std::move(words));
     return;
   }
@@ -285,6 +287,7 @@ void PersistentRunner::after_breach(const Stretch& stretch) {
   push(suspect + suspects, stretch.end, stretch.is_closed);
   if (suspects == 1) {
     push(suspect, suspect + 1, stretch.is_closed || breach_.is_violation);
+    if (stretch.rows() == 1) todo_.front().attempts = stretch.attempts;
   } else {
     push_halves(suspect, suspect + suspects);
   }
@@ -295,6 +298,8 @@ void PersistentRunner::after_breach(const Stretch& stretch) {
 // The program had answered everything, but what came then makes the answers doubtful.
 void PersistentRunner::after_doubt(const Stretch& stretch, bool was_closing) {
   LastWords words = end_life();
+  // As after a breach: an answer with the number of its row counts, whatever the program says or does afterwards.
+  if (dialect_->names_rows() && !breach_.is_repeat) report_held(stretch);
   const std::size_t begin = first_held_;
   const std::size_t end = begin + held_.size();
   held_.clear();

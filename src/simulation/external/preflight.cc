@@ -86,7 +86,6 @@ class Preflight {
     next_words_ = kFirstWords;
     std::vector<RowResult> results(tasks.size());
     std::size_t count = 0;
-    const StopRequest never;
     runner_->run(
         tasks,
         [&](RowResult&& result) {
@@ -95,12 +94,14 @@ class Preflight {
           ++count;
           if (persistent_ && tasks.size() > 1) check_protocol(persistent_->notes());
         },
-        run_.stop ? *run_.stop : never);
+        stop_);
     if (count < tasks.size()) results.clear();
     return results;
   }
 
+  /// Called while we wait: passes a stop request on, and the end of the time limit as one.
   void tell_of_waiting() {
+    if (run_.stop_requested() || flight_.seconds() > run_.time_limit) stop_.request(1);
     if (watch_.seconds() < next_words_) return;
     run_.log.info(fmt::format("simulator: still waiting for {} ({} so far)",
                               tries_.empty() ? "the first run" : "a pre-flight run",
@@ -128,7 +129,8 @@ class Preflight {
   std::unique_ptr<RowRunner> runner_;
   PersistentRunner* persistent_ = nullptr;
   std::vector<RowResult> tries_;
-  Stopwatch watch_;
+  StopRequest stop_;
+  Stopwatch flight_, watch_;
   double next_words_ = kFirstWords;
 };
 

@@ -25,9 +25,8 @@ constexpr std::uint64_t kGrowthForGranted = 4;
 
 // What is wrong with output that nobody asked for. Equal failures have equal reasons, so numbers are not quoted.
 std::string stray_text(std::string_view output) {
-  const bool is_numbers = output.find_first_not_of("0123456789+-.eEnaif \t\r\n") == std::string_view::npos;
-  return is_numbers ? "more numbers after the answer"
-                    : fmt::format("{} after the answer", quoted_excerpt(output.substr(0, 80)));
+  return is_numbers_only(output) ? "more numbers after the answer"
+                                 : fmt::format("{} after the answer", quoted_excerpt(output.substr(0, 80)));
 }
 
 LaunchPlan plan_of(ProgramHost& host) {
@@ -98,7 +97,8 @@ ProgramLife::Event ProgramLife::read_answer() {
     greeted_ = taken_ > 0;
   }
   if (unread().empty() || !greeted_) return Event::nothing;
-  if (asked_.empty()) return broken({RowStatus::wrong_shape, stray_text(unread()), false, true});
+  if (asked_.empty())
+    return broken({RowStatus::wrong_shape, stray_text(unread()), false, true, is_numbers_only(unread())});
   Answer answer = dialect_.read_answer(unread(), asked_.front(), x_shape_);
   if (answer.kind == Answer::Kind::rows) {
     note_answer(answer);

@@ -21,7 +21,7 @@ struct Breach {
   std::string reason;
   bool is_interruption = false;  // says nothing about the row
   bool is_violation = false;     // the program said something that is no answer
-  bool is_repeat = false;        // ... namely the answer before once more
+  bool is_repeat = false;        // ... namely the answer before once more, or more of it
 };
 
 // How long a request may take.
