@@ -33,7 +33,7 @@ TEST(ChangedCampaign, IsRefusedWithEveryDifference) {
       refusal_of(folder, changed_identity(), {}),
       "rows-1-of-1.sqlite: its 10 rows were simulated for another problem: " + kChanges +
           ". Undo the change, or choose another folder; if these rows and new ones may be mixed, go on with "
-          "--accept-changes");
+          "`nrec simulate --accept-changes`");
   // Nothing was changed by the refusal.
   EXPECT_EQ(CampaignReader(folder.path()).identity(), example_identity());
   EXPECT_EQ(names_in(folder.path()), "rows-1-of-1.sqlite");
@@ -46,7 +46,7 @@ TEST(ChangedCampaign, IsRefusedForTheSakeOfAnotherDatabase) {
       refusal_of(folder, changed_identity(), {1, 2}),
       "rows-1-of-2.sqlite: its 5 rows were simulated for another problem: " + kChanges +
           ". Undo the change, or choose another folder; if these rows and new ones may be mixed, go on with "
-          "--accept-changes");
+          "`nrec simulate --accept-changes`");
   EXPECT_EQ(names_in(folder.path()), "rows-1-of-2.sqlite") << "a refusal leaves no file";
 }
 

@@ -152,7 +152,8 @@ TEST(CampaignReader, RefusesDatabasesOfDifferentProblems) {
                 "the first "
                 "to the second the seed was 7 and is now 8. Rows of different problems are never merged: "
                 "move one of "
-                "the databases to another folder, or go on with each of them with --accept-changes");
+                "the databases to another folder, or go on with each of them with `nrec simulate "
+                "--accept-changes`");
 }
 
 TEST(CampaignReader, RefusesFoldersWithoutACampaign) {
