@@ -237,7 +237,8 @@ CheckReport quick_check(const RatioEstimator& estimator, std::span<const double>
   const std::size_t rows = std::min(held_out_theta.rows, kCoverageRows);
   const Ranks ranks = rows > 0 ? density_ranks(estimator, held_out_theta, held_out_x, run) : Ranks{};
   report.items.push_back(coverage_item(ranks, rows, report.record));
-  if (num_dropped(estimator) > 0 && rows > 0 && report.items.back().verdict != Verdict::trusted)
+  if (num_dropped(estimator) > 0 && report.record.find("coverage.p_value") &&
+      report.items.back().verdict != Verdict::trusted)
     report.items.back().sentence += "; the failed simulations that were dropped bias it, too";
   report.items.push_back(normalisation_item(estimator, ranks, rows, report.record));
   if (const auto item = failure_item(estimator, draws, run, report.record)) report.items.push_back(*item);

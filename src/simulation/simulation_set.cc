@@ -137,6 +137,7 @@ std::string first_failure_text(const SimulationSet& simulations) {
                                             [](RowStatus s) { return s != RowStatus::ok; }) -
                                simulations.status.begin());
   std::string text = "the first is row " + std::to_string(first + 1);
+  if (simulations.status[first] != RowStatus::non_finite) return text;  // x holds no data of other failures
   if (const auto column = first_non_finite(simulations.x.row(first)))
     text += ", x " + column_text(*column, {}) + " = " + number_text(simulations.x(first, *column));
   return text;

@@ -149,7 +149,8 @@ EpochRecord SuccessObjective::measure(PairNetworkStep& step, const PairNetwork& 
 SuccessCalibration SuccessObjective::calibration(PairNetworkStep& step, const PairNetwork& network) const {
   const std::vector<float> logits = held_out_logits(step, network);
   const double rate = data_.rate();
-  RunningMoments predicted, observed, variance, brier, constant_brier, log_score, constant_log_score, gain;
+  double num_ok = 0.0;
+  RunningMoments predicted, variance, brier, constant_brier, log_score, constant_log_score, gain;
   for (std::size_t i = 0; i < logits.size(); ++i) {
     const bool is_ok = data_.is_ok(data_.held_out[i]);
     const double p = std::exp(-softplus(-logits[i]));
@@ -157,7 +158,7 @@ SuccessCalibration SuccessObjective::calibration(PairNetworkStep& step, const Pa
     const double constant_log_p = std::log(is_ok ? rate : 1.0 - rate);
     const auto squared = [&](double guess) { return (guess - is_ok) * (guess - is_ok); };
     predicted.add(p);
-    observed.add(is_ok);
+    num_ok += is_ok;
     variance.add(p * (1.0 - p));
     brier.add(squared(p));
     constant_brier.add(squared(rate));
@@ -167,7 +168,7 @@ SuccessCalibration SuccessObjective::calibration(PairNetworkStep& step, const Pa
   }
   return {.num_rows = logits.size(),
           .mean_predicted = predicted.mean,
-          .observed_rate = observed.mean,
+          .observed_rate = num_ok / static_cast<double>(logits.size()),
           .mean_variance = variance.mean,
           .brier_score = brier.mean,
           .constant_brier_score = constant_brier.mean,

@@ -138,6 +138,14 @@ TEST(WithoutFailures, StopCountsByStatusExplainsTheBiasAndNamesTheChoices) {
       "(docs/methods/failures.md)");
 }
 
+TEST(WithoutFailures, StopShowsNoDataOfARowThatHasNone) {
+  SimulationSet set = two_failures();
+  set.status[1] = RowStatus::timed_out;
+  const std::string text = text_of<DomainError>([&] { without_failures(set, FailureRule::stop); });
+  EXPECT_NE(text.find("(1 ended with an error, 1 timed out); the first is row 2. Leaving"), std::string::npos)
+      << text;
+}
+
 TEST(WithoutFailures, CountsEveryStatus) {
   SimulationSet set;
   set.theta = Matrix<double>(7, 1, {1, 2, 3, 4, 5, 6, 7});
