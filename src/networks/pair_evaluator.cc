@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t kRows = 96;  // thetas per tile
 // Samplers that follow gradients ask for a few dozen rows at a time: small tiles give every thread some.
-constexpr std::size_t kGradientRows = 18;
+constexpr std::size_t kGradientRows = 12;
 
 /// Buffers of one thread, cut from one piece of memory.
 class Scratch {
