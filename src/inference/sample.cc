@@ -26,8 +26,10 @@ std::string_view sampling_status_name(SamplingStatus status) {
 
 void describe(OptionTable& table, SamplingOptions& options) {
   const char* section = "sampling";
-  table.add(section, "method", &options.method, {"auto", "rejection", "slice"},
-            "how to draw from the posterior; auto: rejection if its forecast fits the budget, else slice");
+  table.add(
+      section, "method", &options.method, {"auto", "rejection", "slice", "nuts"},
+      "how to draw from the posterior; auto: rejection if its forecast fits the budget, else slice; nuts: "
+      "Hamiltonian Monte Carlo with the gradient of the network");
   table.add(section, "num_samples", &options.num_samples, {.low = 1, .high = 1e9}, "draws");
   table.add(section, "max_evaluations", &options.max_evaluations, {.low = 1},
             "most evaluations of the network per observation");
@@ -66,9 +68,10 @@ PosteriorDraws sample_automatically(const Posterior& posterior, const SamplingOp
 PosteriorDraws sample(const Posterior& posterior, const SamplingOptions& options, const RunContext& run) {
   if (options.method == "rejection") return sample_by_rejection(posterior, options, run);
   if (options.method == "slice") return sample_by_slice(posterior, options, run);
+  if (options.method == "nuts") return sample_by_nuts(posterior, options, run);
   if (options.method == "auto") return sample_automatically(posterior, options, run);
   throw ConfigError("sampling: method = \"" + options.method +
-                    "\" is unknown; it must be one of auto | rejection | slice");
+                    "\" is unknown; it must be one of auto | rejection | slice | nuts");
 }
 
 }  // namespace nrec
