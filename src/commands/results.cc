@@ -163,6 +163,8 @@ void add_marginals(Record& record, const std::vector<MarginalSummary>& marginals
   column("quantile50", &MarginalSummary::quantile50);
   column("quantile95", &MarginalSummary::quantile95);
   column("ess", &MarginalSummary::ess);
+  column("mcse_mean", &MarginalSummary::mcse_mean);
+  column("mcse_sd", &MarginalSummary::mcse_sd);
 }
 
 void add_check(Record& record, const CheckReport& report) {
@@ -205,6 +207,8 @@ void write_draws(const PosteriorDraws& draws, const OutputFolder& folder) {
   NamedArrays arrays;
   arrays.emplace_back("theta", to_array(draws.theta));
   arrays.emplace_back("log_ratio", NumericArray{.shape = {draws.size()}, .values = draws.log_ratio});
+  for (const auto& [name, values] : draws.per_draw)
+    arrays.emplace_back(name, NumericArray{.shape = {values.size()}, .values = values});
   write_npz(folder.file(files::kDrawsNpz), arrays);
   write_csv(folder.file(files::kDrawsCsv), draws.names, draws.theta);
 }

@@ -17,7 +17,7 @@ namespace nrec {
 namespace {
 
 constexpr std::size_t kMostChains = 24;
-constexpr std::size_t kWarmup = 200;
+constexpr std::size_t kWarmup = 150;
 constexpr double kTargetAcceptance = 0.8;
 constexpr int kMostStepSizeTrials = 100;  // doublings or halvings: 30 powers of ten
 constexpr double kSecondsBetweenUpdates = 0.5;
@@ -44,8 +44,7 @@ class NutsSampler {
         kept_statistics_(num_chains_) {}
 
   PosteriorDraws draw() {
-    if (!start()) return result(SamplingStatus::no_support);
-    if (!find_step_size()) return result(ended_);
+    if (!start() || !find_step_size()) return result(ended_);
     const std::size_t iterations = warmup_.length() + draws_per_chain_;
     for (iteration_ = 0; iteration_ < iterations; ++iteration_) {
       if (!transition()) return result(ended_);
@@ -60,11 +59,15 @@ class NutsSampler {
   }
 
  private:
-  /// Where chains start, and the prior's spread as a first guess of the variances.
+  /// Where chains start, and the prior's spread as a first guess of the variances; false when the run must end instead.
   bool start() {
-    const ChainStarts starts = chain_starts(posterior_, num_chains_, options_.max_evaluations, run_);
+    const std::int64_t left = options_.max_evaluations - static_cast<std::int64_t>(num_chains_);
+    const ChainStarts starts = chain_starts(posterior_, num_chains_, std::max<std::int64_t>(1, left), run_);
     evaluations_ += static_cast<std::int64_t>(starts.candidates.rows());
+    ended_ = SamplingStatus::no_support;
     if (starts.theta.rows() == 0) return false;
+    ended_ = reason_to_end(num_chains_);
+    if (ended_ != SamplingStatus::complete) return false;
     guess_variances(starts.candidates);
     Matrix<double> u(num_chains_, dim_);
     space_.to_unbounded(starts.theta, u);
@@ -73,7 +76,10 @@ class NutsSampler {
     for (std::size_t c = num_chains_; c-- > 0;) {
       if (std::isfinite(density_[c])) good = c;
     }
-    if (good == num_chains_) return false;
+    if (good == num_chains_) {
+      ended_ = SamplingStatus::no_support;
+      return false;
+    }
     for (std::size_t c = 0; c < num_chains_; ++c) {
       const std::size_t from = std::isfinite(density_[c]) ? c : good;
       chains_.push_back({.u = {u.row(from).begin(), u.row(from).end()},
