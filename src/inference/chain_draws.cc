@@ -9,12 +9,15 @@ namespace nrec {
 
 namespace {
 
-Matrix<double> pooled_theta(const Prior& space, const KeptChains& kept) {
-  const std::size_t per_chain = kept.front().size();
-  Matrix<double> theta(kept.size() * per_chain, space.dim());
-  for (std::size_t c = 0; c < kept.size(); ++c) {
-    for (std::size_t i = 0; i < per_chain; ++i)
-      std::copy(kept[c][i].begin(), kept[c][i].end(), theta.row(c * per_chain + i).begin());
+/// Every `thinning`-th point, chain after chain.
+Matrix<double> pooled_theta(const Prior& space, const VisitedPoints& visited, std::size_t thinning) {
+  const std::size_t per_chain = draws_of_chain(visited.front().size(), thinning);
+  Matrix<double> theta(visited.size() * per_chain, space.dim());
+  for (std::size_t c = 0; c < visited.size(); ++c) {
+    for (std::size_t i = 0; i < per_chain; ++i) {
+      const std::vector<double>& u = visited[c][(i + 1) * thinning - 1];
+      std::copy(u.begin(), u.end(), theta.row(c * per_chain + i).begin());
+    }
   }
   if (per_chain > 0) space.to_constrained(theta, theta);
   return theta;
@@ -31,15 +34,17 @@ Chains column_of(const Matrix<double>& theta, std::size_t num_chains, std::size_
 
 }  // namespace
 
-double collect_chains(const Posterior& posterior, const Prior& space, const KeptChains& kept,
-                      std::size_t wanted, PosteriorDraws& draws) {
+double collect_chains(const Posterior& posterior, const Prior& space, const VisitedPoints& visited,
+                      std::size_t thinning, std::size_t wanted, PosteriorDraws& draws) {
+  const std::size_t num_chains = visited.size();
   draws.names = space.names();
-  draws.theta = pooled_theta(space, kept);
+  draws.theta = pooled_theta(space, visited, thinning);
+  const Matrix<double> all = thinning == 1 ? draws.theta : pooled_theta(space, visited, 1);
   double worst = 0.0;
   std::vector<double> r_hat, bulk, tail, of_mean, of_sd;
   for (std::size_t d = 0; d < space.dim(); ++d) {
-    const Chains chains = column_of(draws.theta, kept.size(), d);
-    r_hat.push_back(split_r_hat(chains));
+    const Chains chains = column_of(draws.theta, num_chains, d);
+    r_hat.push_back(split_r_hat(thinning == 1 ? chains : column_of(all, num_chains, d)));
     bulk.push_back(bulk_ess(chains));
     tail.push_back(tail_ess(chains));
     of_mean.push_back(mcse_mean(chains));
@@ -50,7 +55,7 @@ double collect_chains(const Posterior& posterior, const Prior& space, const Kept
     draws.status = SamplingStatus::chains_disagree;
   const bool is_cut = draws.theta.rows() > wanted;
   if (is_cut) draws.theta.resize_rows(wanted);
-  draws.num_chains = is_cut ? 1 : kept.size();
+  draws.num_chains = is_cut ? 1 : num_chains;
   draws.log_ratio.resize(draws.theta.rows());
   if (draws.size() > 0) posterior.log_ratio(draws.theta, draws.log_ratio);
   draws.statistics.set("r_hat", r_hat);
@@ -58,7 +63,8 @@ double collect_chains(const Posterior& posterior, const Prior& space, const Kept
   draws.statistics.set("ess_tail", tail);
   draws.statistics.set("mcse_mean", of_mean);
   draws.statistics.set("mcse_sd", of_sd);
-  draws.statistics.set("num_chains", kept.size());
+  draws.statistics.set("num_chains", num_chains);
+  draws.statistics.set("thinning", thinning);
   return worst;
 }
 

@@ -18,6 +18,8 @@ namespace {
 
 constexpr std::size_t kMostChains = 24;
 constexpr std::size_t kWarmup = 150;
+// After the warm-up; where fewer draws are wanted, they are thinned, because R-hat cannot judge short chains.
+constexpr std::size_t kLeastIterations = 250;
 constexpr double kTargetAcceptance = 0.8;
 constexpr int kMostStepSizeTrials = 100;  // doublings or halvings: 30 powers of ten
 constexpr double kSecondsBetweenUpdates = 0.5;
@@ -35,30 +37,32 @@ class NutsSampler {
         dim_(space_.dim()),
         wanted_(static_cast<std::size_t>(options.num_samples)),
         num_chains_(std::min(kMostChains, wanted_)),
-        draws_per_chain_((wanted_ + num_chains_ - 1) / num_chains_),
+        thinning_(thinning_for((wanted_ + num_chains_ - 1) / num_chains_)),
+        iterations_(kWarmup + (wanted_ + num_chains_ - 1) / num_chains_ * thinning_),
         warmup_(kWarmup),
         averaging_(kTargetAcceptance),
         variance_(num_chains_, dim_),
         trees_(num_chains_, NutsTree(dim_)),
-        kept_(num_chains_),
-        kept_statistics_(num_chains_) {}
+        visited_(num_chains_),
+        transitions_(num_chains_) {}
 
   PosteriorDraws draw() {
     if (!start() || !find_step_size()) return result(ended_);
-    const std::size_t iterations = warmup_.length() + draws_per_chain_;
-    for (iteration_ = 0; iteration_ < iterations; ++iteration_) {
+    for (iteration_ = 0; iteration_ < iterations_; ++iteration_) {
       if (!transition()) return result(ended_);
       if (iteration_ < warmup_.length()) {
         if (!learn()) return result(ended_);
       } else {
         keep();
       }
-      report(iterations);
+      report();
     }
     return result(SamplingStatus::complete);
   }
 
  private:
+  static std::size_t thinning_for(std::size_t draws) { return (kLeastIterations + draws - 1) / draws; }
+
   /// Where chains start, and the prior's spread as a first guess of the variances; false when the run must end instead.
   bool start() {
     const std::int64_t left = options_.max_evaluations - static_cast<std::int64_t>(num_chains_);
@@ -198,19 +202,19 @@ class NutsSampler {
 
   void keep() {
     for (std::size_t c = 0; c < num_chains_; ++c) {
-      kept_[c].push_back(chains_[c].u);
-      kept_statistics_[c].push_back(trees_[c].statistics());
+      visited_[c].push_back(chains_[c].u);
+      transitions_[c].push_back(trees_[c].statistics());
     }
   }
 
-  void report(std::size_t iterations) {
+  void report() {
     if (watch_.seconds() - last_update_ < kSecondsBetweenUpdates) return;
     last_update_ = watch_.seconds();
     ProgressUpdate update;
     update.stage = "sampling";
     update.unit = "iteration";
     update.done = static_cast<double>(iteration_ + 1);
-    update.total = static_cast<double>(iterations);
+    update.total = static_cast<double>(iterations_);
     update.seconds_left = seconds_left();
     update.detail = "nuts, " + std::to_string(num_chains_) + " chains" +
                     (iteration_ < warmup_.length() ? ", warm-up" : "");
@@ -220,16 +224,15 @@ class NutsSampler {
   /// The next iterations cost what those so far did; negative before the first.
   double seconds_left() const {
     if (iteration_ == 0) return -1.0;
-    const std::size_t left = warmup_.length() + draws_per_chain_ - iteration_;
-    return watch_.seconds() / static_cast<double>(iteration_) * static_cast<double>(left);
+    return watch_.seconds() / static_cast<double>(iteration_) * static_cast<double>(iterations_ - iteration_);
   }
 
   PosteriorDraws result(SamplingStatus status) {
     PosteriorDraws draws;
     draws.method = "nuts";
     draws.status = status;
-    const double worst = collect_chains(posterior_, space_, kept_, wanted_, draws);
-    add_transitions(kept_statistics_, draws);
+    const double worst = collect_chains(posterior_, space_, visited_, thinning_, wanted_, draws);
+    add_transitions(transitions_, thinning_, draws);
     draws.statistics.set("evaluations", static_cast<double>(evaluations_));
     draws.statistics.set("step_size", step_size_);
     draws.statistics.set("warmup_iterations", warmup_.length());
@@ -243,7 +246,7 @@ class NutsSampler {
   const Prior& space_;
   const SamplingOptions& options_;
   const RunContext& run_;
-  std::size_t dim_, wanted_, num_chains_, draws_per_chain_;
+  std::size_t dim_, wanted_, num_chains_, thinning_, iterations_;
   Stopwatch watch_;
   double last_update_ = 0.0;
   std::int64_t evaluations_ = 0;
@@ -256,8 +259,8 @@ class NutsSampler {
   std::vector<NutsTree> trees_;
   std::vector<ChainPoint> chains_;
   SamplingStatus ended_ = SamplingStatus::complete;
-  KeptChains kept_;
-  KeptTransitions kept_statistics_;
+  VisitedPoints visited_;
+  Transitions transitions_;
   std::vector<double> density_;
   Matrix<double> gradient_;
 };

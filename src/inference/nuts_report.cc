@@ -1,7 +1,6 @@
 #include "inference/nuts_report.h"
 
 #include <cstdio>
-#include <numeric>
 
 namespace nrec {
 
@@ -16,8 +15,6 @@ std::string digits(const char* format, double value) {
   return text;
 }
 
-double total(const std::vector<double>& values) { return std::accumulate(values.begin(), values.end(), 0.0); }
-
 std::int64_t count_of(const PosteriorDraws& draws, const char* name) {
   const RecordValue* value = draws.statistics.find(name);
   return value ? std::get<std::int64_t>(*value) : 0;
@@ -28,13 +25,13 @@ std::string warnings(const PosteriorDraws& draws) {
   const std::int64_t divergences = count_of(draws, "divergences");
   if (divergences > 0) {
     text += "; " + std::to_string(divergences) +
-            " draws ended in a divergence: somewhere the posterior bends more sharply than the step size can "
+            " transitions diverged: somewhere the posterior bends more sharply than the step size can "
             "follow, and "
             "that region may be missing; compare with method = \"slice\"";
   }
   const std::int64_t longest = count_of(draws, "reached_max_treedepth");
-  if (static_cast<double>(longest) > kManyLongTrees * static_cast<double>(draws.size())) {
-    text += "; " + std::to_string(longest) + " draws took the most steps that are allowed (" +
+  if (static_cast<double>(longest) > kManyLongTrees * static_cast<double>(count_of(draws, "transitions"))) {
+    text += "; " + std::to_string(longest) + " transitions took the most steps that are allowed (" +
             std::to_string((1 << NutsTree::kMaxDepth) - 1) +
             "): the posterior is much longer than it is wide, look at the effective sample sizes";
   }
@@ -43,28 +40,46 @@ std::string warnings(const PosteriorDraws& draws) {
 
 }  // namespace
 
-void add_transitions(const KeptTransitions& kept, PosteriorDraws& draws) {
-  if (draws.size() == 0) return;
-  std::vector<double> acceptance, depth, steps, energy, diverging;
-  for (const std::vector<TransitionStatistics>& chain : kept) {
+namespace {
+
+void add_totals(const Transitions& transitions, Record& statistics) {
+  double acceptance = 0.0, energy = 0.0, depth = 0.0, steps = 0.0, n = 0.0;
+  std::int64_t divergences = 0, longest = 0;
+  for (const std::vector<TransitionStatistics>& chain : transitions) {
     for (const TransitionStatistics& t : chain) {
-      if (steps.size() == draws.size()) break;
-      acceptance.push_back(t.acceptance_rate);
-      depth.push_back(t.tree_depth);
-      steps.push_back(t.n_steps);
-      energy.push_back(t.energy);
-      diverging.push_back(t.diverging ? 1.0 : 0.0);
+      acceptance += t.acceptance_rate;
+      energy += t.energy;
+      depth += t.tree_depth;
+      steps += t.n_steps;
+      divergences += t.diverging;
+      longest += t.tree_depth == NutsTree::kMaxDepth;
+      n += 1.0;
     }
   }
-  const double n = static_cast<double>(draws.size());
-  std::int64_t longest = 0;
-  for (const double d : depth) longest += d == NutsTree::kMaxDepth;
-  draws.statistics.set("acceptance_rate", total(acceptance) / n);
-  draws.statistics.set("tree_depth", total(depth) / n);
-  draws.statistics.set("n_steps", total(steps) / n);
-  draws.statistics.set("energy", total(energy) / n);
-  draws.statistics.set("divergences", RecordValue(static_cast<std::int64_t>(total(diverging))));
-  draws.statistics.set("reached_max_treedepth", RecordValue(longest));
+  statistics.set("acceptance_rate", acceptance / n);
+  statistics.set("tree_depth", depth / n);
+  statistics.set("n_steps", steps / n);
+  statistics.set("energy", energy / n);
+  statistics.set("divergences", RecordValue(divergences));
+  statistics.set("reached_max_treedepth", RecordValue(longest));
+  statistics.set("transitions", RecordValue(static_cast<std::int64_t>(n)));
+}
+
+}  // namespace
+
+void add_transitions(const Transitions& transitions, std::size_t thinning, PosteriorDraws& draws) {
+  if (draws.size() == 0) return;
+  add_totals(transitions, draws.statistics);
+  std::vector<double> acceptance, depth, steps, energy, diverging;
+  for (const std::vector<TransitionStatistics>& chain : transitions) {
+    for (std::size_t i = thinning - 1; i < chain.size() && steps.size() < draws.size(); i += thinning) {
+      acceptance.push_back(chain[i].acceptance_rate);
+      depth.push_back(chain[i].tree_depth);
+      steps.push_back(chain[i].n_steps);
+      energy.push_back(chain[i].energy);
+      diverging.push_back(chain[i].diverging ? 1.0 : 0.0);
+    }
+  }
   draws.per_draw = {{"acceptance_rate", std::move(acceptance)},
                     {"tree_depth", std::move(depth)},
                     {"n_steps", std::move(steps)},
@@ -82,8 +97,8 @@ std::string nuts_message(const PosteriorDraws& draws, std::size_t wanted, std::s
       return have + agreement + warnings(draws);
     case SamplingStatus::chains_disagree:
       return have + agreement +
-             " (above 1.05): the chains disagree, perhaps on the weights of separate modes; use method = "
-             "\"rejection\" with a larger budget" +
+             " (above 1.05): the chains disagree, perhaps on the weights of separate modes or along a strong "
+             "correlation; use method = \"rejection\" with a larger budget, or ask for more draws" +
              warnings(draws);
     case SamplingStatus::no_support:
       return have +

@@ -9,12 +9,13 @@
 
 namespace nrec {
 
-/// What the transitions of every chain did: [chain][draw], equal lengths.
-using KeptTransitions = std::vector<std::vector<TransitionStatistics>>;
+/// What the transitions of every chain after the warm-up did: [chain][iteration], equal lengths.
+using Transitions = std::vector<std::vector<TransitionStatistics>>;
 
-/// Fills draws.per_draw, and the statistics acceptance_rate, tree_depth, n_steps, energy (means over draws), divergences and
-/// reached_max_treedepth (counts). Nothing where there are no draws. Expects draws.theta to be there.
-void add_transitions(const KeptTransitions& kept, PosteriorDraws& draws);
+/// Fills draws.per_draw from every `thinning`-th transition, and the statistics acceptance_rate, tree_depth, n_steps, energy
+/// (means) and divergences, reached_max_treedepth (counts) from all. Expects draws.theta to be there; does nothing where it has no
+/// rows.
+void add_transitions(const Transitions& transitions, std::size_t thinning, PosteriorDraws& draws);
 
 /// What happened, one sentence. `seconds_left` is the forecast of a run that ended early, negative if there is none.
 std::string nuts_message(const PosteriorDraws& draws, std::size_t wanted, std::size_t num_chains,

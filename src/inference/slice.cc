@@ -219,7 +219,7 @@ class SliceSampler {
     PosteriorDraws draws;
     draws.method = "slice";
     draws.status = status;
-    const double worst = collect_chains(posterior_, posterior_.prior(), kept_, wanted_, draws);
+    const double worst = collect_chains(posterior_, posterior_.prior(), kept_, 1, wanted_, draws);
     draws.message = message(draws.status, draws.size(), worst);
     draws.statistics.set("evaluations", static_cast<double>(evaluations_));
     draws.statistics.set("thinning", kThinning);
@@ -267,7 +267,7 @@ class SliceSampler {
   std::int64_t evaluations_ = 0;
   std::size_t sweep_ = 0;
   std::vector<Chain> chains_;
-  KeptChains kept_;
+  VisitedPoints kept_;
   Matrix<double> points_, theta_;
   std::vector<double> density_, jacobian_;
 };

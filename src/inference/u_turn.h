@@ -18,8 +18,8 @@ bool has_turned(std::span<const double> first, std::span<const double> last, std
 ///
 /// Leaf by leaf instead of by recursion: of the even leaves only the last one with each count of one-bits is kept, which is
 /// exactly what the balanced parts that end at the present leaf begin with. A part of four or more leaves is also judged
-/// from each of its halves to the first leaf of the other.
-/// Source   [Phan2019, alg. 2], [Betancourt2017, app. A.4.2], [Stan]
+/// from each of its halves to the first leaf of the other: a trajectory that has closed a full circle turns only there.
+/// Source   [Phan2019], [Betancourt2017, app. A.4.2]
 class SubtreeTurns {
  public:
   SubtreeTurns(std::size_t dim, int max_depth);

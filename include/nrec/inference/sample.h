@@ -52,7 +52,8 @@ PosteriorDraws sample_by_slice(const Posterior& posterior, const SamplingOptions
 ///
 /// Multinomial trajectories with the generalised U-turn criterion, at most 1,023 leapfrog steps. Chains start as those of
 /// sample_by_slice. Warm-up of 150 iterations: dual averaging to an acceptance of 0.8 and variances of every coordinate, both
-/// learned from all chains together. Every later iteration is kept. R-hat and effective sample sizes as sample_by_slice; an
+/// learned from all chains together. Every later iteration is kept, or every k-th
+/// where that would be fewer than 250. R-hat and effective sample sizes as sample_by_slice; an
 /// evaluation is one of the gradient, about twice that of the value. A bound of the prior is at infinity whatever its transform.
 /// Draws are a pure function of the seed and the number of chains.
 /// Errors   UnsupportedError: a prior given by samples, or a log ratio without gradient

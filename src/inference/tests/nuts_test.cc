@@ -135,10 +135,10 @@ TEST_F(Nuts, NarrowPosteriorsHaveTheirMoments) {
 TEST_F(Nuts, SaysThatAFunnelDiverges) {
   const PosteriorDraws draws = sample_by_nuts(testing::funnel(9), {}, run_);
   EXPECT_GT(statistic(draws, "divergences"), 0);
-  EXPECT_NE(draws.message.find("ended in a divergence"), std::string::npos) << draws.message;
+  EXPECT_NE(draws.message.find("transitions diverged"), std::string::npos) << draws.message;
   const PosteriorDraws tame = sample_by_nuts(gaussian_ratio(normal_prior(0, 1, 2), 0.3, 1.0), {}, run_);
   EXPECT_EQ(statistic(tame, "divergences"), 0);
-  EXPECT_EQ(tame.message.find("divergence"), std::string::npos) << tame.message;
+  EXPECT_EQ(tame.message.find("diverged"), std::string::npos) << tame.message;
 }
 
 TEST_F(Nuts, SaysThatChainsDisagreeOnSeparateModes) {
@@ -169,6 +169,10 @@ TEST_F(Nuts, SameDrawsForAnyNumberOfThreadsAndExactCounts) {
   RunContext other{.pool = pool_};
   other.seed = 2;
   EXPECT_NE(sample_by_nuts(posterior, options, other).theta, first.theta);
+  EXPECT_EQ(first.status, SamplingStatus::complete) << first.message;  // judged by 250 iterations, not by 11
+  EXPECT_EQ(statistic(first, "thinning"), 23);
+  EXPECT_EQ(statistic(first, "transitions"), 24 * 11 * 23);
+  EXPECT_GT(summarise(first)[0].ess, 150);
   options.num_samples = 1;
   EXPECT_EQ(sample_by_nuts(posterior, options, run_).size(), 1u);
 }
