@@ -68,6 +68,15 @@ NetcdfGroup statistics_group(const PosteriorDraws& draws, const Prior& prior, Ne
     for (std::size_t s = 0; s < density.size(); ++s) density[s] += draws.log_ratio[s];
     group.variables.push_back({.name = "lp", .dimensions = {"chain", "draw"}, .values = std::move(density)});
   }
+  for (const auto& [name, values] : draws.per_draw) {
+    NetcdfValues shown = values;
+    if (name == "diverging") {  // a truth value in the schema of ArviZ
+      std::vector<bool> truths;
+      for (const double value : values) truths.push_back(value != 0.0);
+      shown = std::move(truths);
+    }
+    group.variables.push_back({.name = name, .dimensions = {"chain", "draw"}, .values = std::move(shown)});
+  }
   return group;
 }
 

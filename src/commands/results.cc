@@ -143,6 +143,8 @@ void add_marginals(Record& record, const std::vector<MarginalSummary>& marginals
   column("quantile50", &MarginalSummary::quantile50);
   column("quantile95", &MarginalSummary::quantile95);
   column("ess", &MarginalSummary::ess);
+  column("mcse_mean", &MarginalSummary::mcse_mean);
+  column("mcse_sd", &MarginalSummary::mcse_sd);
 }
 
 void add_check(Record& record, const CheckReport& report) {
@@ -188,6 +190,8 @@ void write_draws(const PosteriorDraws& draws, const OutputFolder& folder) {
   arrays.emplace_back("log_ratio", NumericArray{.shape = {draws.size()}, .values = draws.log_ratio});
   if (!draws.log_density.empty())
     arrays.emplace_back("log_density", NumericArray{.shape = {draws.size()}, .values = draws.log_density});
+  for (const auto& [name, values] : draws.per_draw)
+    arrays.emplace_back(name, NumericArray{.shape = {values.size()}, .values = values});
   write_npz(folder.file(files::kDrawsNpz), arrays);
   write_csv(folder.file(files::kDrawsCsv), draws.names, draws.theta);
 }

@@ -1,6 +1,7 @@
 #include "inference/chain_statistics.h"
 
 #include <algorithm>
+#include <boost/math/special_functions/beta.hpp>
 #include <boost/math/special_functions/erf.hpp>
 #include <cmath>
 #include <limits>
@@ -82,36 +83,46 @@ double r_hat(const Chains& chains) {
   return std::sqrt((between / within + n - 1) / n);
 }
 
-/// Autocovariance at every lag, divided by the number of draws.
-std::vector<double> autocovariance(const std::vector<double>& chain) {
-  const double mean = mean_of(chain);
-  std::vector<double> result(chain.size());
-  for (std::size_t lag = 0; lag < chain.size(); ++lag) {
-    double sum = 0.0;
-    for (std::size_t i = 0; i + lag < chain.size(); ++i) sum += (chain[i] - mean) * (chain[i + lag] - mean);
-    result[lag] = sum / static_cast<double>(chain.size());
+/// Autocovariance of the chains at one lag, divided by the number of draws, averaged over chains.
+class Autocovariance {
+ public:
+  explicit Autocovariance(const Chains& chains) : centred_(chains) {
+    for (std::vector<double>& chain : centred_) {
+      means_.push_back(mean_of(chain));
+      for (double& value : chain) value -= means_.back();
+    }
   }
-  return result;
-}
+  const std::vector<double>& means() const { return means_; }
 
-/// Effective sample size with Geyer's initial monotone sequence.
+  double at(std::size_t lag) const {
+    double result = 0.0;
+    for (const std::vector<double>& chain : centred_) {
+      double sum = 0.0;
+      for (std::size_t i = 0; i + lag < chain.size(); ++i) sum += chain[i] * chain[i + lag];
+      result += sum / static_cast<double>(chain.size()) / static_cast<double>(centred_.size());
+    }
+    return result;
+  }
+
+ private:
+  Chains centred_;
+  std::vector<double> means_;
+};
+
+/// Effective sample size with Geyer's initial monotone sequence. Lags are computed until that ends: all of them would
+/// cost the square of the number of draws.
 double ess(const Chains& chains) {
   const std::size_t m = chains.size();
   const std::size_t n = chains.front().size();
   const double draws = static_cast<double>(n);
-  std::vector<double> autocov(n), means;
-  for (const std::vector<double>& chain : chains) {
-    const std::vector<double> one = autocovariance(chain);
-    for (std::size_t lag = 0; lag < n; ++lag) autocov[lag] += one[lag] / static_cast<double>(m);
-    means.push_back(mean_of(chain));
-  }
-  const double mean_variance = autocov[0] * draws / (draws - 1);
+  const Autocovariance autocovariance(chains);
+  const double mean_variance = autocovariance.at(0) * draws / (draws - 1);
   double variance_plus = mean_variance * (draws - 1) / draws;
-  if (m > 1) variance_plus += variance_of(means);
+  if (m > 1) variance_plus += variance_of(autocovariance.means());
   const double total = static_cast<double>(m) * draws;
   if (!(variance_plus > 0)) return total;  // all values equal
   const auto correlation = [&](std::size_t lag) {
-    return 1.0 - (mean_variance - autocov[lag]) / variance_plus;
+    return 1.0 - (mean_variance - autocovariance.at(lag)) / variance_plus;
   };
   std::vector<double> rho(n, 0.0);
   double even = 1.0, odd = correlation(1);
@@ -152,6 +163,20 @@ double quantile_ess(const Chains& halves, double threshold) {
   return ess(indicator);
 }
 
+/// (value - mean over all draws)^2.
+Chains squared_distances(const Chains& chains) {
+  const double mean = mean_of(pooled(chains));
+  Chains squares = chains;
+  for (std::vector<double>& chain : squares) {
+    for (double& value : chain) value = (value - mean) * (value - mean);
+  }
+  return squares;
+}
+
+// Normal probabilities of -1 and 1 sd, with the digits that ArviZ uses.
+constexpr double kMinusOneSd = 0.1586553;
+constexpr double kPlusOneSd = 0.8413447;
+
 }  // namespace
 
 double split_r_hat(const Chains& chains) {
@@ -173,6 +198,33 @@ double tail_ess(const Chains& chains) {
   const std::vector<double> all = sorted(pooled(chains));
   return std::min(quantile_ess(halves, sorted_quantile(all, 0.05)),
                   quantile_ess(halves, sorted_quantile(all, 0.95)));
+}
+
+double mcse_mean(const Chains& chains) {
+  if (too_short(chains)) return kNan;
+  return std::sqrt(variance_of(pooled(chains)) / ess(split(chains)));
+}
+
+double mcse_sd(const Chains& chains) {
+  if (too_short(chains)) return kNan;
+  const Chains squares = squared_distances(chains);
+  std::vector<double> values = pooled(squares);
+  const double m2 = mean_of(values);
+  for (double& value : values) value *= value;
+  return std::sqrt((mean_of(values) - m2 * m2) / ess(split(squares)) / m2 / 4.0);
+}
+
+double mcse_quantile(const Chains& chains, double q) {
+  if (too_short(chains)) return kNan;
+  const std::vector<double> all = sorted(pooled(chains));
+  const double effective = quantile_ess(split(chains), sorted_quantile(all, q));
+  const double n = static_cast<double>(all.size());
+  const auto place = [&](double p) {
+    return boost::math::ibeta_inv(effective * q + 1.0, effective * (1.0 - q) + 1.0, p) * n - 1.0;
+  };
+  const double below = std::floor(std::max(place(kMinusOneSd), 0.0));
+  const double above = std::ceil(std::min(place(kPlusOneSd), n - 1.0));
+  return (all[static_cast<std::size_t>(above)] - all[static_cast<std::size_t>(below)]) / 2.0;
 }
 
 }  // namespace nrec

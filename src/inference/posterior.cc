@@ -1,5 +1,6 @@
 #include "nrec/inference/posterior.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -16,37 +17,99 @@ constexpr double kMinusInfinity = -std::numeric_limits<double>::infinity();
 
 Posterior::Posterior(Prior prior, LogRatio log_ratio)
     : prior_(std::move(prior)),
+      unbounded_prior_(prior_.without_walls()),
       function_(std::move(log_ratio)),
       num_non_finite_(std::make_shared<std::size_t>(0)) {}
 
-Posterior Posterior::from_log_ratio(Prior prior, LogRatio log_ratio) {
+Posterior Posterior::from_log_ratio(Prior prior, LogRatio log_ratio, LogRatioGradient gradient) {
   if (!log_ratio) throw ConfigError("posterior: the log ratio function is empty");
-  return Posterior(std::move(prior), std::move(log_ratio));
+  Posterior posterior(std::move(prior), std::move(log_ratio));
+  if (gradient) {
+    posterior.gradient_ = [gradient = std::move(gradient), space = posterior.unbounded_prior_](
+                              MatrixView<const double> theta, MatrixView<const double> u,
+                              std::span<double> values, MatrixView<double> d_u) {
+      gradient(theta, values, d_u);
+      space.pull_back(u, d_u);
+    };
+  }
+  return posterior;
 }
+
+namespace {
+
+/// The estimator with its network ready for one x.
+class EstimatorRatio {
+ public:
+  EstimatorRatio(const RatioEstimator& estimator, std::span<const float> x, const RunContext& run)
+      : estimator_(estimator),
+        pool_(run.pool),
+        space_(estimator.prior.without_walls()),
+        evaluate_(estimator.network, x, run.isa, run.pool) {}
+
+  void values(MatrixView<const double> theta, std::span<double> log_ratio) const {
+    const Matrix<float> encoded = encode(theta);
+    std::vector<float> logits(theta.rows);
+    evaluate_(encoded, logits);
+    std::copy(logits.begin(), logits.end(), log_ratio.begin());
+  }
+
+  void gradients(MatrixView<const double> theta, MatrixView<const double> u, std::span<double> log_ratio,
+                 MatrixView<double> d_u) const {
+    const Matrix<float> encoded = encode(theta);
+    Matrix<float> d_encoded(theta.rows, theta.cols);
+    std::vector<float> logits(theta.rows);
+    evaluate_.with_gradient(encoded, logits, d_encoded);
+    std::copy(logits.begin(), logits.end(), log_ratio.begin());
+    // The network sees u of the prior's own transform. Where that is theta itself, d theta / d u comes on top.
+    Matrix<double> slope(theta.rows, theta.cols);
+    std::fill(slope.values().begin(), slope.values().end(), 1.0);
+    space_.pull_back(u, slope);
+    for (std::size_t j = 0; j < theta.cols; ++j) {
+      const bool is_theta = estimator_.prior.is_identity(j);
+      const double scale = estimator_.theta_standardiser.scale[j];
+      for (std::size_t i = 0; i < theta.rows; ++i)
+        d_u(i, j) = d_encoded(i, j) / scale * (is_theta ? slope(i, j) : 1.0);
+    }
+  }
+
+ private:
+  Matrix<float> encode(MatrixView<const double> theta) const {
+    Matrix<float> encoded(theta.rows, theta.cols);
+    encode_theta(estimator_.prior, estimator_.theta_standardiser, theta, encoded, pool_);
+    return encoded;
+  }
+
+  RatioEstimator estimator_;
+  ThreadPool& pool_;
+  Prior space_;
+  PairEvaluator evaluate_;
+};
+
+}  // namespace
 
 Posterior Posterior::from_estimator(const RatioEstimator& estimator, std::span<const double> x_o,
                                     const RunContext& run) {
-  const std::vector<float> x = estimator.encode_x(x_o);
-  const auto evaluator = std::make_shared<PairEvaluator>(estimator.network, x, run.isa, run.pool);
-  const auto shared = std::make_shared<RatioEstimator>(estimator);
-  ThreadPool* pool = &run.pool;
-  const auto log_r = [evaluator, shared, pool](MatrixView<const double> theta, std::span<double> log_ratio) {
-    Matrix<float> encoded(theta.rows, theta.cols);
-    std::vector<float> logits(theta.rows);
-    encode_theta(shared->prior, shared->theta_standardiser, theta, encoded, *pool);
-    (*evaluator)(encoded, logits);
-    for (std::size_t i = 0; i < logits.size(); ++i) log_ratio[i] = logits[i];
+  const auto ratio = std::make_shared<const EstimatorRatio>(estimator, estimator.encode_x(x_o), run);
+  const auto log_r = [ratio](MatrixView<const double> theta, std::span<double> log_ratio) {
+    ratio->values(theta, log_ratio);
   };
-  if (!estimator.success || !estimator.success->network) return Posterior(estimator.prior, log_r);
-  const auto success = std::make_shared<SuccessEvaluator>(*estimator.success, estimator.prior, run);
-  const double log_rate = std::log(estimator.success->rate());
-  return Posterior(estimator.prior,
-                   [log_r, success, log_rate](MatrixView<const double> theta, std::span<double> log_ratio) {
-                     std::vector<double> log_p(theta.rows);
-                     (*success)(theta, log_p);
-                     log_r(theta, log_ratio);
-                     for (std::size_t i = 0; i < log_p.size(); ++i) log_ratio[i] += log_p[i] - log_rate;
-                   });
+  if (estimator.success && estimator.success->network) {
+    const auto success = std::make_shared<SuccessEvaluator>(*estimator.success, estimator.prior, run);
+    const double log_rate = std::log(estimator.success->rate());
+    // Without a gradient: that of the success model is not there yet.
+    return Posterior(estimator.prior,
+                     [log_r, success, log_rate](MatrixView<const double> theta, std::span<double> log_ratio) {
+                       std::vector<double> log_p(theta.rows);
+                       (*success)(theta, log_p);
+                       log_r(theta, log_ratio);
+                       for (std::size_t i = 0; i < log_p.size(); ++i) log_ratio[i] += log_p[i] - log_rate;
+                     });
+  }
+  Posterior posterior(estimator.prior, log_r);
+  posterior.gradient_ = [ratio](MatrixView<const double> theta, MatrixView<const double> u,
+                                std::span<double> log_ratio,
+                                MatrixView<double> d_u) { ratio->gradients(theta, u, log_ratio, d_u); };
+  return posterior;
 }
 
 Posterior Posterior::conditioned(const ConditionedPrior& conditioned) const {
@@ -65,6 +128,10 @@ void Posterior::log_ratio(MatrixView<const double> theta, std::span<double> log_
                      " columns and one value a row");
   }
   function_(theta, log_ratio);
+  drop_non_finite(log_ratio);
+}
+
+void Posterior::drop_non_finite(std::span<double> log_ratio) const {
   for (double& value : log_ratio) {
     if (std::isfinite(value)) continue;
     if (value != kMinusInfinity) ++*num_non_finite_;
@@ -78,6 +145,27 @@ void Posterior::log_density(MatrixView<const double> theta, std::span<double> lo
   log_ratio(theta, log_density);
   for (std::size_t i = 0; i < theta.rows; ++i)
     log_density[i] = log_prior[i] == kMinusInfinity ? kMinusInfinity : log_density[i] + log_prior[i];
+}
+
+void Posterior::log_density_gradient(MatrixView<const double> u, std::span<double> log_density,
+                                     MatrixView<double> d_u) const {
+  if (!gradient_) {
+    throw UnsupportedError(
+        "posterior: the log ratio has no gradient; give from_log_ratio one, or use a method without "
+        "gradients "
+        "(rejection, slice)");
+  }
+  unbounded_prior_.unbounded_log_prob(u, log_density, d_u);
+  Matrix<double> theta(u.rows, u.cols), d_ratio(u.rows, u.cols);
+  unbounded_prior_.to_constrained(u, theta);
+  std::vector<double> ratio(u.rows);
+  gradient_(theta, u, ratio, d_ratio);
+  drop_non_finite(ratio);
+  for (std::size_t i = 0; i < u.rows; ++i) {
+    log_density[i] += ratio[i];
+    for (std::size_t j = 0; j < u.cols; ++j)
+      d_u(i, j) = log_density[i] == kMinusInfinity ? 0.0 : d_u(i, j) + d_ratio(i, j);
+  }
 }
 
 std::vector<OutsideColumn> columns_outside(const RatioEstimator& estimator, std::span<const double> x_o) {

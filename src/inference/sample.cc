@@ -28,9 +28,9 @@ std::string_view sampling_status_name(SamplingStatus status) {
 void describe(OptionTable& table, SamplingOptions& options) {
   const char* section = "sampling";
   table.add(
-      section, "method", &options.method, {"auto", "rejection", "importance", "slice"},
+      section, "method", &options.method, {"auto", "rejection", "importance", "slice", "nuts"},
       "how to draw from the posterior; auto: rejection if its forecast fits the budget, else importance if "
-      "its draws are as good, else slice");
+      "its draws are as good, else slice; nuts: Hamiltonian Monte Carlo with the gradient of the network");
   table.add(section, "num_samples", &options.num_samples, {.low = 1, .high = 1e9}, "draws");
   table.add(section, "max_evaluations", &options.max_evaluations, {.low = 1},
             "most evaluations of the network per observation");
@@ -51,9 +51,10 @@ PosteriorDraws sample(const Posterior& posterior, const SamplingOptions& options
   if (options.method == "rejection") return sample_by_rejection(posterior, options, run);
   if (options.method == "importance") return sample_by_importance(posterior, options, run);
   if (options.method == "slice") return sample_by_slice(posterior, options, run);
+  if (options.method == "nuts") return sample_by_nuts(posterior, options, run);
   if (options.method == "auto") return sample_automatically(posterior, options, run);
   throw ConfigError("sampling: method = \"" + options.method +
-                    "\" is unknown; it must be one of auto | rejection | importance | slice");
+                    "\" is unknown; it must be one of auto | rejection | importance | slice | nuts");
 }
 
 }  // namespace nrec

@@ -3,7 +3,8 @@
 #include <limits>
 #include <numeric>
 
-#include "inference/chain_statistics.h"
+#include "inference/chain_draws.h"
+#include "inference/chain_starts.h"
 #include "nrec/core/error.h"
 #include "nrec/core/random.h"
 #include "nrec/inference/sample.h"
@@ -14,15 +15,12 @@ namespace {
 
 constexpr double kMinusInfinity = -std::numeric_limits<double>::infinity();
 constexpr std::size_t kMostChains = 100;
-constexpr std::size_t kStartCandidates =
-    100000;  // prior draws from which the chains start by importance resampling
 constexpr std::size_t kTuningSweeps = 50;
 constexpr std::size_t kWarmupSweeps = 250;
 constexpr std::size_t kThinning = 10;
 constexpr double kFirstWidth = 0.01;
 constexpr std::size_t kMostSteps = 1000;  // of stepping out, split at random between the sides [Neal2003]
 constexpr double kSecondsBetweenUpdates = 0.5;
-constexpr double kAgreeingRHat = 1.05;
 
 enum class Phase { lower, upper, shrink };
 
@@ -77,25 +75,11 @@ class SliceSampler {
  private:
   /// Chains start at prior draws picked with probability proportional to the ratio.
   bool start() {
-    const std::size_t n =
-        std::min<std::size_t>(kStartCandidates, static_cast<std::size_t>(options_.max_evaluations));
-    Matrix<double> theta(n, dim_);
-    posterior_.prior().sample(run_.seed, Stream::sampler, 0, theta);
-    std::vector<double> weight(n);
-    posterior_.log_ratio(theta, weight);
-    evaluations_ += static_cast<std::int64_t>(n);
-    const double top = *std::max_element(weight.begin(), weight.end());
-    if (top == kMinusInfinity) return false;
-    for (double& w : weight) w = std::exp(w - top);
-    std::partial_sum(weight.begin(), weight.end(), weight.begin());
-    Matrix<double> first(num_chains_, dim_), unbounded(num_chains_, dim_);
-    RandomStream random(run_.seed, Stream::resampling);
-    for (std::size_t c = 0; c < num_chains_; ++c) {
-      const auto found = std::upper_bound(weight.begin(), weight.end(), random.uniform() * weight.back());
-      const auto row = std::min<std::size_t>(static_cast<std::size_t>(found - weight.begin()), n - 1);
-      std::copy(theta.row(row).begin(), theta.row(row).end(), first.row(c).begin());
-    }
-    posterior_.prior().to_unbounded(first, unbounded);
+    const ChainStarts starts = chain_starts(posterior_, num_chains_, options_.max_evaluations, run_);
+    evaluations_ += static_cast<std::int64_t>(starts.candidates.rows());
+    if (starts.theta.rows() == 0) return false;
+    Matrix<double> unbounded(num_chains_, dim_);
+    posterior_.prior().to_unbounded(starts.theta, unbounded);
     points_ = unbounded;
     evaluate();
     for (std::size_t c = 0; c < num_chains_; ++c) {
@@ -234,40 +218,10 @@ class SliceSampler {
   PosteriorDraws result(SamplingStatus status) {
     PosteriorDraws draws;
     draws.method = "slice";
-    draws.names = posterior_.prior().names();
     draws.status = status;
-    const std::size_t per_chain = kept_[0].size();
-    Matrix<double> unbounded(num_chains_ * per_chain, dim_);
-    for (std::size_t c = 0; c < num_chains_; ++c) {
-      for (std::size_t i = 0; i < per_chain; ++i)
-        std::copy(kept_[c][i].begin(), kept_[c][i].end(), unbounded.row(c * per_chain + i).begin());
-    }
-    draws.theta = unbounded;
-    if (per_chain > 0) posterior_.prior().to_constrained(unbounded, draws.theta);
-    double worst = 0.0;
-    std::vector<double> r_hat, bulk, tail;
-    for (std::size_t d = 0; d < dim_; ++d) {
-      Chains chains(num_chains_, std::vector<double>(per_chain));
-      for (std::size_t c = 0; c < num_chains_; ++c) {
-        for (std::size_t i = 0; i < per_chain; ++i) chains[c][i] = draws.theta(c * per_chain + i, d);
-      }
-      r_hat.push_back(split_r_hat(chains));
-      bulk.push_back(bulk_ess(chains));
-      tail.push_back(tail_ess(chains));
-      worst = std::max(worst, std::isnan(r_hat.back()) ? 0.0 : r_hat.back());
-    }
-    if (draws.status == SamplingStatus::complete && worst > kAgreeingRHat)
-      draws.status = SamplingStatus::chains_disagree;
-    if (draws.theta.rows() > wanted_) draws.theta.resize_rows(wanted_);
-    draws.num_chains = draws.theta.rows() == num_chains_ * per_chain ? num_chains_ : 1;
-    draws.log_ratio.resize(draws.theta.rows());
-    if (per_chain > 0) posterior_.log_ratio(draws.theta, draws.log_ratio);
+    const double worst = collect_chains(posterior_, posterior_.prior(), kept_, 1, wanted_, draws);
     draws.message = message(draws.status, draws.size(), worst);
     draws.statistics.set("evaluations", static_cast<double>(evaluations_));
-    draws.statistics.set("r_hat", r_hat);
-    draws.statistics.set("ess_bulk", bulk);
-    draws.statistics.set("ess_tail", tail);
-    draws.statistics.set("num_chains", num_chains_);
     draws.statistics.set("thinning", kThinning);
     draws.statistics.set("warmup_sweeps", kWarmupSweeps);
     draws.statistics.set("non_finite_log_ratios", posterior_.num_non_finite());
@@ -314,7 +268,7 @@ class SliceSampler {
   std::int64_t evaluations_ = 0;
   std::size_t sweep_ = 0;
   std::vector<Chain> chains_;
-  std::vector<std::vector<std::vector<double>>> kept_;  // [chain][draw][dim], unbounded
+  VisitedPoints kept_;
   Matrix<double> points_, theta_;
   std::vector<double> density_, jacobian_;
 };

@@ -6,23 +6,115 @@
 
 namespace nrec {
 
+namespace {
+
+constexpr std::size_t kRows = 96;  // thetas per tile
+// Samplers that follow gradients ask for a few dozen rows at a time: small tiles give every thread some.
+constexpr std::size_t kGradientRows = 12;
+
+/// Buffers of one thread, cut from one piece of memory.
+class Scratch {
+ public:
+  /// Without a way back: one residual stream, one inner buffer.
+  static Scratch forward_only(std::size_t blocks, std::size_t width) {
+    Scratch s(kRows, width, 3, blocks, 0);
+    s.buffers.z.assign(blocks + 1, s.take());
+    s.buffers.t.assign(blocks, s.take());
+    s.buffers.a = s.take();
+    s.take_row_norms(blocks);
+    return s;
+  }
+
+  static Scratch with_way_back(std::size_t blocks, std::size_t width, std::size_t padded_dim) {
+    Scratch s(kGradientRows, width, 2 * blocks + 5, blocks, 2 * width + kGradientRows * padded_dim);
+    for (std::size_t i = 0; i <= blocks; ++i) s.buffers.z.push_back(s.take());
+    for (std::size_t i = 0; i < blocks; ++i) s.buffers.t.push_back(s.take());
+    for (float** buffer : {&s.buffers.a, &s.buffers.d, &s.buffers.e, &s.buffers.dz}) *buffer = s.take();
+    s.take_row_norms(blocks);
+    s.buffers.unused = s.take(2 * width);
+    s.d_theta = s.take(kGradientRows * padded_dim);
+    return s;
+  }
+
+  tile::Buffers buffers;
+  float* d_theta = nullptr;  // [kGradientRows, padded dim]
+
+ private:
+  Scratch(std::size_t rows, std::size_t width, std::size_t count, std::size_t blocks, std::size_t extra)
+      : rows_(rows), size_(rows * width), memory_(count * size_ + 4 * blocks * rows + extra) {}
+
+  float* take() { return take(size_); }
+  float* take(std::size_t count) {
+    next_ += count;
+    return memory_.data() + (next_ - count);
+  }
+  void take_row_norms(std::size_t blocks) {
+    buffers.row_mean = take(2 * blocks * rows_);
+    buffers.row_rstd = take(2 * blocks * rows_);
+  }
+
+  std::size_t rows_, size_, next_ = 0;
+  std::vector<float> memory_;  // moving it keeps its address
+};
+
+}  // namespace
+
 struct PairEvaluator::State {
   PairNetwork network;
   const PairKernels& kernels;
   ThreadPool& pool;
-  tile::PackedNetwork packed;
-  std::vector<float> v;                    // x side of the input layer
-  std::vector<std::vector<float>> memory;  // one per thread
-  std::vector<tile::Buffers> buffers;      // one per thread, pointing into it
-};
+  tile::PackedNetwork packed{};
+  std::vector<float> v{};              // x side of the input layer
+  std::vector<Scratch> scratch{};      // one per thread
+  std::vector<Scratch> way_back{};     // one per thread, from the first gradient on
+  std::vector<float> theta_in_back{};  // packed transpose of the theta side of the input layer
+  const std::vector<float> ones = std::vector<float>(kGradientRows, 1.0f);
 
-namespace {
-constexpr std::size_t kRows = 96;  // thetas per tile
-}
+  std::size_t padded_dim() const { return padded_features(network.shape().dim_theta); }
+
+  void input(MatrixView<const float> theta, float* z) const {
+    kernels.gemm(theta.data, theta.stride, theta.rows, theta.cols, packed.theta_in.data(), network.width(),
+                 v.data(), false, z, network.width());
+  }
+
+  void prepare_way_back() {
+    if (!way_back.empty()) return;
+    const std::size_t width = network.width();
+    packed.pack(network, kernels, true);
+    std::vector<float> padded(padded_dim() * width);
+    std::copy_n(network.weights().data() + network.theta_in(), network.shape().dim_theta * width,
+                padded.data());
+    theta_in_back.resize(padded.size());
+    kernels.pack_transposed(padded.data(), padded_dim(), width, theta_in_back.data());
+    for (int worker = 0; worker < pool.num_threads(); ++worker)
+      way_back.push_back(Scratch::with_way_back(network.shape().num_blocks, width, padded_dim()));
+  }
+
+  void tile_with_gradient(MatrixView<const float> theta, float* logits, MatrixView<float> d_theta,
+                          const Scratch& s) const {
+    const tile::Pass pass(network, packed, kernels);
+    const std::size_t width = network.width();
+    input(theta, s.buffers.z[0]);
+    pass.forward(theta.rows, s.buffers, logits);
+    pass.backward(theta.rows, s.buffers, ones.data(), nullptr);
+    kernels.gemm(s.buffers.dz, width, theta.rows, width, theta_in_back.data(), padded_dim(), nullptr, false,
+                 s.d_theta, padded_dim());
+    for (std::size_t r = 0; r < theta.rows; ++r)
+      std::copy_n(s.d_theta + r * padded_dim(), theta.cols, d_theta.row(r).data());
+  }
+
+  void check(MatrixView<const float> theta, std::size_t num_logits) const {
+    if (theta.cols == network.shape().dim_theta && num_logits == theta.rows) return;
+    throw ShapeError("pair evaluator: theta is [" + std::to_string(theta.rows) + ", " +
+                     std::to_string(theta.cols) + "] and logits has " + std::to_string(num_logits) +
+                     " numbers; the network wants " + std::to_string(network.shape().dim_theta) +
+                     " columns and as many logits as rows");
+  }
+};
 
 PairEvaluator::PairEvaluator(const PairNetwork& network, std::span<const float> x, std::string_view isa,
                              ThreadPool& pool)
-    : state_(std::make_unique<State>(State{network, pair_kernels(isa), pool, {}, {}, {}, {}})) {
+    : state_(new State{network, pair_kernels(isa), pool}) {
   if (x.size() != network.shape().dim_x) {
     throw ShapeError("pair evaluator: x has " + std::to_string(x.size()) + " numbers; the network wants " +
                      std::to_string(network.shape().dim_x));
@@ -33,42 +125,41 @@ PairEvaluator::PairEvaluator(const PairNetwork& network, std::span<const float> 
   s.v.resize(width);
   s.kernels.gemm(x.data(), x.size(), 1, x.size(), s.packed.x_in.data(), width,
                  s.network.weights().data() + s.network.bias_in(), false, s.v.data(), width);
-  const std::size_t blocks = s.network.shape().num_blocks;
-  s.memory.assign(static_cast<std::size_t>(pool.num_threads()),
-                  std::vector<float>(3 * kRows * width + 4 * blocks * kRows));
-  for (std::vector<float>& memory : s.memory) {
-    // No way back: one residual stream, one inner buffer.
-    tile::Buffers b;
-    b.z.assign(blocks + 1, memory.data());
-    b.t.assign(blocks, memory.data() + kRows * width);
-    b.a = memory.data() + 2 * kRows * width;
-    b.row_mean = memory.data() + 3 * kRows * width;
-    b.row_rstd = b.row_mean + 2 * blocks * kRows;
-    s.buffers.push_back(std::move(b));
-  }
+  for (int worker = 0; worker < pool.num_threads(); ++worker)
+    s.scratch.push_back(Scratch::forward_only(s.network.shape().num_blocks, width));
 }
 
 PairEvaluator::~PairEvaluator() = default;
 PairEvaluator::PairEvaluator(PairEvaluator&&) noexcept = default;
 
 void PairEvaluator::operator()(MatrixView<const float> theta, std::span<float> logits) const {
-  State& s = *state_;
-  const PairNetworkShape& shape = s.network.shape();
-  if (theta.cols != shape.dim_theta || logits.size() != theta.rows) {
-    throw ShapeError("pair evaluator: theta is [" + std::to_string(theta.rows) + ", " +
-                     std::to_string(theta.cols) + "] and logits has " + std::to_string(logits.size()) +
-                     " numbers; the network wants " + std::to_string(shape.dim_theta) +
-                     " columns and as many logits as rows");
-  }
-  const std::size_t width = s.network.width();
+  const State& s = *state_;
+  s.check(theta, logits.size());
   const tile::Pass pass(s.network, s.packed, s.kernels);
   s.pool.run((theta.rows + kRows - 1) / kRows, [&](std::size_t task, int worker) {
     const std::size_t first = task * kRows;
     const std::size_t rows = std::min(kRows, theta.rows - first);
-    const tile::Buffers& b = s.buffers[static_cast<std::size_t>(worker)];
-    s.kernels.gemm(theta.data + first * theta.stride, theta.stride, rows, theta.cols,
-                   s.packed.theta_in.data(), width, s.v.data(), false, b.z[0], width);
+    const tile::Buffers& b = s.scratch[static_cast<std::size_t>(worker)].buffers;
+    s.input(theta.middle_rows(first, rows), b.z[0]);
     pass.forward(rows, b, logits.data() + first);
+  });
+}
+
+void PairEvaluator::with_gradient(MatrixView<const float> theta, std::span<float> logits,
+                                  MatrixView<float> d_theta) const {
+  State& s = *state_;
+  s.check(theta, logits.size());
+  if (d_theta.rows != theta.rows || d_theta.cols != theta.cols) {
+    throw ShapeError("pair evaluator: d_theta is [" + std::to_string(d_theta.rows) + ", " +
+                     std::to_string(d_theta.cols) + "]; it must have the shape of theta, [" +
+                     std::to_string(theta.rows) + ", " + std::to_string(theta.cols) + "]");
+  }
+  s.prepare_way_back();
+  s.pool.run((theta.rows + kGradientRows - 1) / kGradientRows, [&](std::size_t task, int worker) {
+    const std::size_t first = task * kGradientRows;
+    const std::size_t rows = std::min(kGradientRows, theta.rows - first);
+    s.tile_with_gradient(theta.middle_rows(first, rows), logits.data() + first,
+                         d_theta.middle_rows(first, rows), s.way_back[static_cast<std::size_t>(worker)]);
   });
 }
 

@@ -10,6 +10,7 @@ void PackedNetwork::pack(const PairNetwork& network, const PairKernels& kernels,
   const PairNetworkShape& shape = network.shape();
   const float* w = network.weights().data();
   blocks.resize(shape.num_blocks);
+  zeros.assign(width, 0.0f);
   const auto resize_and_pack = [&](std::vector<float>& packed, std::size_t offset, std::size_t rows,
                                    bool transposed) {
     packed.resize(rows * width);
@@ -81,7 +82,8 @@ void Pass::output(std::size_t rows, const Buffers& b, float* logits) const {
 
 void Pass::output_backward(std::size_t rows, const Buffers& b, const float* d_logits, float* gradient) const {
   k_.row_dots_backward(b.z.back(), d_logits, rows, n_.width(), weight(n_.out_weight()), b.dz,
-                       gradient + n_.out_weight());
+                       gradient ? gradient + n_.out_weight() : b.unused);
+  if (!gradient) return;
   float sum = 0.0f;
   for (std::size_t r = 0; r < rows; ++r) sum += d_logits[r];
   gradient[n_.out_bias()] += sum;
@@ -90,16 +92,20 @@ void Pass::output_backward(std::size_t rows, const Buffers& b, const float* d_lo
 void Pass::second_linear_backward(std::size_t i, std::size_t rows, const Buffers& b, float* gradient) const {
   const std::size_t width = n_.width();
   const PairNetwork::BlockOffsets at = n_.block(i);
-  k_.gemm_weights(b.a, width, b.dz, width, rows, width, width, gradient + at.w2);
-  k_.column_sums(b.dz, rows, width, gradient + at.b2);
+  if (gradient) {
+    k_.gemm_weights(b.a, width, b.dz, width, rows, width, width, gradient + at.w2);
+    k_.column_sums(b.dz, rows, width, gradient + at.b2);
+  }
   k_.gemm(b.dz, width, rows, width, p_.blocks[i].w2_transposed.data(), width, nullptr, false, b.d, width);
 }
 
 void Pass::first_linear_backward(std::size_t i, std::size_t rows, const Buffers& b, float* gradient) const {
   const std::size_t width = n_.width();
   const PairNetwork::BlockOffsets at = n_.block(i);
-  k_.gemm_weights(b.a, width, b.d, width, rows, width, width, gradient + at.w1);
-  k_.column_sums(b.d, rows, width, gradient + at.b1);
+  if (gradient) {
+    k_.gemm_weights(b.a, width, b.d, width, rows, width, width, gradient + at.w1);
+    k_.column_sums(b.d, rows, width, gradient + at.b1);
+  }
   k_.gemm(b.d, width, rows, width, p_.blocks[i].w1_transposed.data(), width, nullptr, false, b.e, width);
 }
 
@@ -112,13 +118,20 @@ void Pass::activate_backward(std::size_t i, int which, std::size_t rows, const B
   if (n_.shape().norm == Norm::layer) {
     const PairNetwork::BlockOffsets at = n_.block(i);
     const std::size_t row = (2 * i + static_cast<std::size_t>(which)) * rows;
-    k_.layer_norm_relu_backward(
-        input, rows, n_.width(), n_.shape().hidden_features, block.scale[which].data(),
-        block.shift[which].data(), b.row_mean + row, b.row_rstd + row, d, which == 0, target,
-        gradient + (which ? at.gain2 : at.gain1), gradient + (which ? at.shift2 : at.shift1));
-  } else {
-    k_.affine_relu_backward(input, rows, n_.width(), block.scale[which].data(), block.shift[which].data(), d,
-                            which ? nullptr : b.dz);
+    float* d_gain = gradient ? gradient + (which ? at.gain2 : at.gain1) : b.unused;
+    float* d_shift = gradient ? gradient + (which ? at.shift2 : at.shift1) : b.unused + n_.width();
+    k_.layer_norm_relu_backward(input, rows, n_.width(), n_.shape().hidden_features,
+                                block.scale[which].data(), block.shift[which].data(), b.row_mean + row,
+                                b.row_rstd + row, d, which == 0, target, d_gain, d_shift);
+    return;
+  }
+  k_.affine_relu_backward(input, rows, n_.width(), block.scale[which].data(), block.shift[which].data(), d,
+                          which ? nullptr : b.dz);
+  // In front of t the kernel only masks d, which is all that "none" needs (scale 1).
+  if (which && n_.shape().norm == Norm::batch) {
+    const float* zeros = p_.zeros.data();
+    k_.batch_norm_backward(input, d, rows, n_.width(), block.scale[which].data(), zeros, zeros, zeros, false,
+                           d);
   }
 }
 
@@ -135,10 +148,10 @@ void Pass::forward(std::size_t rows, const Buffers& b, float* logits) const {
 void Pass::backward(std::size_t rows, const Buffers& b, const float* d_logits, float* gradient) const {
   output_backward(rows, b, d_logits, gradient);
   for (std::size_t i = n_.shape().num_blocks; i-- > 0;) {
-    activate(i, 1, rows, b);
+    if (gradient) activate(i, 1, rows, b);
     second_linear_backward(i, rows, b, gradient);
     activate_backward(i, 1, rows, b, gradient);
-    activate(i, 0, rows, b);
+    if (gradient) activate(i, 0, rows, b);
     first_linear_backward(i, rows, b, gradient);
     activate_backward(i, 0, rows, b, gradient);
   }

@@ -19,6 +19,7 @@ struct PackedNetwork {
   std::vector<Block> blocks;
   std::vector<float> theta_in;  // packed
   std::vector<float> x_in;      // packed
+  std::vector<float> zeros;     // one width of them
 
   /// Packs what changes with the weights; running statistics become the affine maps of batch norm.
   void pack(const PairNetwork& network, const PairKernels& kernels, bool backward);
@@ -34,10 +35,14 @@ struct Buffers {
   float* dz = nullptr;        // gradient of the residual stream
   float* row_mean = nullptr;  // layer norm: [2 num_blocks][rows]
   float* row_rstd = nullptr;
+  float* unused =
+      nullptr;  // two widths: sums over rows that nobody asked for, on a way back without weight gradients
 };
 
 /// The stages of a forward and backward pass over one tile. A fused pass calls all of them for one tile while it is in cache;
 /// exact batch norm calls one stage for all tiles, then the next.
+///
+/// On the way back `gradient` may be null: then only the gradients of the activations are computed, and `a` need not be activated.
 class Pass {
  public:
   Pass(const PairNetwork& network, const PackedNetwork& packed, const PairKernels& kernels)
@@ -54,12 +59,13 @@ class Pass {
   void second_linear_backward(std::size_t i, std::size_t rows, const Buffers& b, float* gradient) const;
   /// Gradients of W1, b1 from d; e = gradient of the activations in front of it. Expects `a` activated.
   void first_linear_backward(std::size_t i, std::size_t rows, const Buffers& b, float* gradient) const;
-  /// Backward of relu and norm for layer norm and none: which = 1 turns d into the gradient of t, which = 0 adds to dz.
+  /// Backward of relu and norm: which = 1 turns d into the gradient of t, which = 0 adds to dz. Batch norm only as in
+  /// evaluation mode: an affine map, without gradients of its gain and shift.
   void activate_backward(std::size_t i, int which, std::size_t rows, const Buffers& b, float* gradient) const;
 
   /// All blocks, then the logits.
   void forward(std::size_t rows, const Buffers& b, float* logits) const;
-  /// From d_logits down to dz at the input layer; layer norm and none only.
+  /// From d_logits down to dz at the input layer; batch norm as in evaluation mode, without `gradient`.
   void backward(std::size_t rows, const Buffers& b, const float* d_logits, float* gradient) const;
 
  private:

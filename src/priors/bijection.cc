@@ -96,4 +96,33 @@ double Bijection::log_jacobian(double u) const {
   return 0.0;
 }
 
+double Bijection::slope(double u) const {
+  switch (kind) {
+    case Kind::interval: {
+      const double e = std::exp(-std::fabs(u));
+      return (high - low) * (e / ((1.0 + e) * (1.0 + e)));
+    }
+    case Kind::above:
+      return u > kLogLargest ? 0.0 : std::exp(u);
+    case Kind::below:
+      return u > kLogLargest ? 0.0 : -std::exp(u);
+    case Kind::identity:
+      break;
+  }
+  return 1.0;
+}
+
+double Bijection::log_jacobian_slope(double u) const {
+  switch (kind) {
+    case Kind::interval:
+      return -std::tanh(0.5 * u);
+    case Kind::above:
+    case Kind::below:
+      return u > kLogLargest ? 0.0 : 1.0;
+    case Kind::identity:
+      break;
+  }
+  return 0.0;
+}
+
 }  // namespace nrec

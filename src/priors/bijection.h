@@ -26,6 +26,10 @@ struct Bijection {
   /// stands still at the largest double (u > 709.78 of above and below). A heavy tail would otherwise look
   /// like mass at u = 1e4.
   double log_jacobian(double u) const;
+  /// d theta / d u at u: negative for below, 0 where to_constrained stands still, nan at nan.
+  double slope(double u) const;
+  /// Derivative of log_jacobian with respect to u; 0 where that is -infinity.
+  double log_jacobian_slope(double u) const;
 };
 
 }  // namespace nrec

@@ -31,13 +31,22 @@ class Distribution {
   /// Adds the log density of each row: a finite number or -infinity, never nan.
   /// Shapes   theta [n, dim] in; log_prob [n] in-out
   virtual void add_log_prob(MatrixView<const double> theta, std::span<double> log_prob) const = 0;
+  /// Adds the gradient of the log density in unbounded coordinates, the Jacobian's part left out:
+  /// d_u += slope * d log density / d theta with slope = d theta / d u. Adds 0 where the density is zero.
+  ///
+  /// The slope is a factor inside, because near a bound the derivative alone overflows where the product is small.
+  /// Shapes   theta, slope [n, dim] in; d_u [n, dim] in-out
+  virtual void add_gradient(MatrixView<const double> theta, MatrixView<const double> slope,
+                            MatrixView<double> d_u) const = 0;
   /// Closed interval that holds column `d`; infinite where unbounded.
   virtual std::pair<double, double> bounds(std::size_t d) const = 0;
 };
 
 /// A distribution of one column, made from the inlined members of `Derived`:
-///   double draw(RandomStream&) const;  double log_density(double theta) const;  std::pair<double, double>
-///   support() const;
+///   double draw(RandomStream&) const;
+///   double log_density(double theta) const;
+///   double scaled_score(double theta, double slope) const;  slope * d log_density / d theta, where the density is > 0
+///   std::pair<double, double> support() const;
 template <class Derived>
 class ScalarDistribution : public Distribution {
  public:
@@ -51,6 +60,13 @@ class ScalarDistribution : public Distribution {
   }
   void add_log_prob(MatrixView<const double> theta, std::span<double> log_prob) const final {
     for (std::size_t i = 0; i < log_prob.size(); ++i) log_prob[i] += self().log_density(theta(i, 0));
+  }
+  void add_gradient(MatrixView<const double> theta, MatrixView<const double> slope,
+                    MatrixView<double> d_u) const final {
+    for (std::size_t i = 0; i < theta.rows; ++i) {
+      if (self().log_density(theta(i, 0)) > -kInfinity)
+        d_u(i, 0) += self().scaled_score(theta(i, 0), slope(i, 0));
+    }
   }
   std::pair<double, double> bounds(std::size_t) const final { return self().support(); }
 

@@ -31,7 +31,13 @@ class Empirical final : public Distribution {
     }
   }
 
-  void add_log_prob(MatrixView<const double>, std::span<double>) const override {
+  void add_log_prob(MatrixView<const double>, std::span<double>) const override { refuse(); }
+  void add_gradient(MatrixView<const double>, MatrixView<const double>, MatrixView<double>) const override {
+    refuse();
+  }
+
+ private:
+  [[noreturn]] static void refuse() {
     throw UnsupportedError(
         "prior given by samples: it has no density, so log_prob cannot be computed; state the prior by its "
         "families "
@@ -40,7 +46,6 @@ class Empirical final : public Distribution {
         "resampling or rejection).");
   }
 
- private:
   const Matrix<double>& table_;
   std::vector<std::pair<double, double>> bounds_;
 };

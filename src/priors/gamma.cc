@@ -21,6 +21,7 @@ class Exponential final : public ScalarDistribution<Exponential> {
   double log_density(double theta) const {
     return theta >= 0.0 ? finite_or_minus_infinity(log_rate_ - rate_ * theta) : -kInfinity;
   }
+  double scaled_score(double, double slope) const { return -rate_ * slope; }
   std::pair<double, double> support() const { return {0.0, kInfinity}; }
 
  private:
@@ -50,6 +51,11 @@ class Gamma final : public ScalarDistribution<Gamma> {
     const double x = (theta - mean_) / mean_;
     if (std::fabs(x) < 0.25) return shape_ * log1p_minus_x(x) - std::log1p(x) + constant_;
     return finite_or_minus_infinity((shape_ - 1.0) * std::log(theta / mean_) - shape_ * x + constant_);
+  }
+
+  double scaled_score(double theta, double slope) const {
+    const double from_power = shape_ == 1.0 ? 0.0 : (shape_ - 1.0) * (slope / theta);
+    return from_power - shape_ * (slope / mean_);
   }
 
   std::pair<double, double> support() const { return {0.0, kInfinity}; }

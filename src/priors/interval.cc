@@ -19,6 +19,7 @@ class Uniform final : public ScalarDistribution<Uniform> {
   double log_density(double theta) const {
     return theta >= low_ && theta <= high_ ? log_density_ : -kInfinity;
   }
+  double scaled_score(double, double) const { return 0.0; }
   std::pair<double, double> support() const { return {low_, high_}; }
 
  private:
@@ -63,6 +64,13 @@ class Beta final : public ScalarDistribution<Beta> {
     if (t == 0.0) return alpha_ == 1.0 ? std::log(beta_) - std::log(width) : -kInfinity;
     if (s == 0.0) return beta_ == 1.0 ? std::log(alpha_) - std::log(width) : -kInfinity;
     return finite_or_minus_infinity(power_part(t, p_, alpha_) + power_part(s, q_, beta_) + constant_);
+  }
+
+  double scaled_score(double theta, double slope) const {
+    // A power of one has no part, also on the bound, where its distance is 0.
+    const double from_low = alpha_ == 1.0 ? 0.0 : (alpha_ - 1.0) * (slope / (theta - low_));
+    const double from_high = beta_ == 1.0 ? 0.0 : (beta_ - 1.0) * (slope / (high_ - theta));
+    return from_low - from_high;
   }
 
   std::pair<double, double> support() const { return {low_, high_}; }

@@ -90,6 +90,22 @@ class MultivariateNormal final : public Distribution {
     }
   }
 
+  void add_gradient(MatrixView<const double> theta, MatrixView<const double> slope,
+                    MatrixView<double> d_u) const override {
+    std::vector<double> z(dim());
+    for (std::size_t row = 0; row < theta.rows; ++row) {
+      for (std::size_t i = 0; i < dim(); ++i) z[i] = theta(row, i) - mean_[i];
+      if (is_precision_) {  // L (L' z)
+        norm2_after_multiply(z);
+        multiply(z);
+      } else {  // L'^-1 (L^-1 z)
+        norm2_after_solve(z);
+        solve_transposed(z);
+      }
+      for (std::size_t i = 0; i < dim(); ++i) d_u(row, i) -= slope(row, i) * z[i];
+    }
+  }
+
  private:
   // z <- L z, last row first.
   void multiply(std::span<double> z) const {

@@ -25,6 +25,7 @@ class Normal final : public ScalarDistribution<Normal> {
     const double z = (theta - mean_) / sd_;
     return finite_or_minus_infinity(constant_ - 0.5 * z * z);
   }
+  double scaled_score(double theta, double slope) const { return -((theta - mean_) / sd_) * (slope / sd_); }
   std::pair<double, double> support() const { return {-kInfinity, kInfinity}; }
 
  private:
@@ -46,6 +47,10 @@ class LogNormal final : public ScalarDistribution<LogNormal> {
     const double z = (log_theta - location_) / scale_;
     return finite_or_minus_infinity(constant_ - 0.5 * z * z - log_theta);
   }
+  double scaled_score(double theta, double slope) const {
+    const double z = (std::log(theta) - location_) / scale_;
+    return -(z / scale_ + 1.0) * (slope / theta);
+  }
   std::pair<double, double> support() const { return {0.0, kInfinity}; }
 
  private:
@@ -63,6 +68,7 @@ class HalfNormal final : public ScalarDistribution<HalfNormal> {
     const double z = theta / scale_;
     return theta >= 0.0 ? finite_or_minus_infinity(constant_ - 0.5 * z * z) : -kInfinity;
   }
+  double scaled_score(double theta, double slope) const { return -(theta / scale_) * (slope / scale_); }
   std::pair<double, double> support() const { return {0.0, kInfinity}; }
 
  private:
@@ -89,6 +95,12 @@ class StudentT final : public ScalarDistribution<StudentT> {
     // z^2 would overflow above 1e154.
     const double log_factor = z < 1e100 ? std::log1p(z * (z / v_)) : 2.0 * std::log(z) - std::log(v_);
     return finite_or_minus_infinity(constant_ - 0.5 * (v_ + 1.0) * log_factor);
+  }
+  double scaled_score(double theta, double slope) const {
+    const double z = (theta - location_) / scale_;
+    // -(v + 1) z / (v + z^2), written so that z^2 cannot overflow
+    const double score = std::fabs(z) < 1e100 ? z / (v_ + z * z) : 1.0 / z;
+    return -(v_ + 1.0) * score * (slope / scale_);
   }
   std::pair<double, double> support() const { return {-kInfinity, kInfinity}; }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "nrec/core/error.h"
 #include "nrec/core/options.h"
@@ -220,6 +221,59 @@ void Prior::log_abs_det_jacobian(MatrixView<const double> u, std::span<double> l
     for (std::size_t d = 0; d < dim(); ++d) sum += state_->bijections[d].log_jacobian(u(i, d));
     log_jacobian[i] = sum;
   }
+}
+
+void Prior::unbounded_log_prob(MatrixView<const double> u, std::span<double> log_prob,
+                               MatrixView<double> d_u) const {
+  check_columns("unbounded_log_prob", "u", u.cols, dim());
+  check_columns("unbounded_log_prob", "d_u", d_u.cols, dim());
+  check_count("unbounded_log_prob", "log_prob", log_prob.size(), u.rows);
+  check_count("unbounded_log_prob", "d_u", d_u.rows, u.rows);
+  Matrix<double> theta(u.rows, dim()), slope(u.rows, dim());
+  to_constrained(u, theta);
+  this->log_prob(theta, log_prob);
+  for (std::size_t i = 0; i < u.rows; ++i) {
+    for (std::size_t d = 0; d < dim(); ++d) {
+      const Bijection& bijection = state_->bijections[d];
+      slope(i, d) = bijection.slope(u(i, d));
+      log_prob[i] += bijection.log_jacobian(u(i, d));
+      d_u(i, d) = bijection.log_jacobian_slope(u(i, d));
+    }
+  }
+  std::size_t column = 0;
+  for (const auto& distribution : state_->distributions) {
+    const std::size_t count = distribution->dim();
+    distribution->add_gradient(columns(std::as_const(theta).view(), column, count),
+                               columns(std::as_const(slope).view(), column, count),
+                               columns(d_u, column, count));
+    column += count;
+  }
+  for (std::size_t i = 0; i < u.rows; ++i) {
+    if (log_prob[i] > -kInfinity) continue;  // nan of u included
+    log_prob[i] = -kInfinity;
+    std::fill(d_u.row(i).begin(), d_u.row(i).end(), 0.0);
+  }
+}
+
+void Prior::pull_back(MatrixView<const double> u, MatrixView<double> d) const {
+  check_columns("pull_back", "u", u.cols, dim());
+  check_columns("pull_back", "d", d.cols, dim());
+  check_count("pull_back", "d", d.rows, u.rows);
+  for (std::size_t i = 0; i < u.rows; ++i) {
+    for (std::size_t j = 0; j < dim(); ++j) d(i, j) *= state_->bijections[j].slope(u(i, j));
+  }
+}
+
+bool Prior::is_identity(std::size_t d) const {
+  bounds(d);  // refuses
+  return state_->bijections[d].kind == Bijection::Kind::identity;
+}
+
+Prior Prior::without_walls() const {
+  if (!has_density()) return *this;
+  std::vector<PriorTerm> terms = state_->terms;
+  for (PriorTerm& term : terms) term.transform = "auto";
+  return from_terms(std::move(terms));
 }
 
 std::pair<double, double> Prior::bounds(std::size_t d) const {

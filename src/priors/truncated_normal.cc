@@ -47,6 +47,8 @@ class CentralTruncatedNormal final : public ScalarDistribution<CentralTruncatedN
     return finite_or_minus_infinity(constant_ - 0.5 * z * z);
   }
 
+  double scaled_score(double theta, double slope) const { return -((theta - mean_) / sd_) * (slope / sd_); }
+
   std::pair<double, double> support() const { return {low_, high_}; }
 
  private:
@@ -92,6 +94,11 @@ class TailTruncatedNormal final : public ScalarDistribution<TailTruncatedNormal>
     if (!(theta >= low_ && theta <= high_)) return -kInfinity;
     const double t = (theta - anchor_) / sd_;
     return finite_or_minus_infinity(constant_ - t * (slope_ + 0.5 * t));
+  }
+
+  double scaled_score(double theta, double slope) const {
+    const double t = (theta - anchor_) / sd_;
+    return -(slope_ + t) * (slope / sd_);
   }
 
   std::pair<double, double> support() const { return {low_, high_}; }

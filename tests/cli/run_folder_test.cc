@@ -138,6 +138,23 @@ TEST_F(RunFolder, TheSettingsOfARunAreAProblemFileThatGivesTheSameResult) {
   EXPECT_EQ(content("again/draws.npz"), content("p_run/draws.npz"));
 }
 
+TEST_F(RunFolder, HamiltonianDrawsCarryWhatTheirTrajectoriesDid) {
+  const Outcome outcome = infer(whole_, {"--method", "nuts", "--json"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const Record record = record_from_json(outcome.out, "stdout");
+  EXPECT_EQ(std::get<std::string>(*record.find("sampling.method")), "nuts");
+  EXPECT_NE(record.find("sampling.divergences"), nullptr);
+  EXPECT_EQ(std::get<std::vector<double>>(*record.find("marginals.mcse_mean")).size(), 2u);
+  for (const char* name : {"acceptance_rate", "tree_depth", "n_steps", "energy", "diverging"}) {
+    const std::vector<std::string> wanted = {name};
+    EXPECT_EQ(read_samples(folder_ / "p_run/draws.npz", wanted).values.rows(), 200u) << name;
+  }
+  const std::string draws = content("p_run/draws.npz");
+  ASSERT_EQ(infer(whole_, {"--method", "nuts", "--threads", "3", "--overwrite"}).code, 0);
+  EXPECT_EQ(content("p_run/draws.npz"), draws);
+  EXPECT_EQ(run({"compare", "p_run/draws.npz", "p_run/draws.csv"}).code, 0);
+}
+
 TEST_F(RunFolder, ThreadsChangeNoBits) {
   std::string estimator, draws;
   for (const char* threads : {"1", "2", "3"}) {

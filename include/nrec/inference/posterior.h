@@ -27,18 +27,26 @@ namespace nrec {
 class Posterior {
  public:
   using LogRatio = std::function<void(MatrixView<const double> theta, std::span<double> log_ratio)>;
+  /// The same with gradients with respect to theta, d_theta [n, D] out.
+  using LogRatioGradient = std::function<void(MatrixView<const double> theta, std::span<double> log_ratio,
+                                              MatrixView<double> d_theta)>;
 
   /// Shapes   x_o [dim_x].  Errors as RatioEstimator::encode_x. The estimator is copied as far as needed.
   static Posterior from_estimator(const RatioEstimator& estimator, std::span<const double> x_o,
                                   const RunContext& run);
   /// `log_ratio` gets thetas [n, D] inside the support and fills n values; nan counts as minus infinity.
-  static Posterior from_log_ratio(Prior prior, LogRatio log_ratio);
+  /// `gradient` gives the same values, and may be empty: then has_gradient() is false.
+  static Posterior from_log_ratio(Prior prior, LogRatio log_ratio, LogRatioGradient gradient = {});
 
   /// The posterior of the free parameters given the fixed ones; `conditioned` is made from prior(). Log ratios are those of
   /// this posterior with the fixed values inserted.
   Posterior conditioned(const ConditionedPrior& conditioned) const;
 
   const Prior& prior() const { return prior_; }
+  /// prior() with the bijection that fits the support in every term: its u are the coordinates of log_density_gradient.
+  const Prior& unbounded_prior() const { return unbounded_prior_; }
+  /// Whether log_density_gradient can be called.
+  bool has_gradient() const { return static_cast<bool>(gradient_); }
 
   /// As above, up to the estimator's error; minus infinity where it is not finite (counted).
   ///
@@ -48,13 +56,29 @@ class Posterior {
   /// log_ratio + log prior; minus infinity outside the support. Errors: UnsupportedError: a prior given by samples.
   void log_density(MatrixView<const double> theta, std::span<double> log_density) const;
 
+  /// Log density in unbounded space, log_ratio + log prior + log |d theta / d u|, and its gradient with respect to u.
+  ///
+  /// Where it is minus infinity the gradient is 0. Log ratios that are not finite are counted as in log_ratio.
+  ///
+  /// Shapes   u [n, D] in, of unbounded_prior(); log_density [n] out; d_u [n, D] out
+  /// Errors   ShapeError; UnsupportedError: no gradient, or a prior given by samples
+  void log_density_gradient(MatrixView<const double> u, std::span<double> log_density,
+                            MatrixView<double> d_u) const;
+
   /// Log ratios that were not finite so far and counted as zero density (plus infinity included: it is an error of the network).
   std::size_t num_non_finite() const { return *num_non_finite_; }
 
  private:
+  /// Log ratio at theta, which is at u of the unbounded prior, and its gradient with respect to u.
+  using UnboundedGradient = std::function<void(MatrixView<const double> theta, MatrixView<const double> u,
+                                               std::span<double> log_ratio, MatrixView<double> d_u)>;
+
   Posterior(Prior prior, LogRatio log_ratio);
+  void drop_non_finite(std::span<double> log_ratio) const;
   Prior prior_;
+  Prior unbounded_prior_;
   LogRatio function_;
+  UnboundedGradient gradient_;
   std::shared_ptr<std::size_t> num_non_finite_;
 };
 

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "nrec/core/array.h"
@@ -33,6 +34,8 @@ struct PosteriorDraws {
   SamplingStatus status = SamplingStatus::complete;
   std::string message;  // one sentence: what happened, with a forecast where draws are missing
   Record statistics;    // evaluations, acceptance_rate, seconds_per_draw, ...
+  /// Numbers of each draw by ArviZ's names ("energy", "tree_depth", ...), [S] each; empty where a sampler has none.
+  std::vector<std::pair<std::string, std::vector<double>>> per_draw;
 
   std::size_t size() const { return theta.rows(); }
 };

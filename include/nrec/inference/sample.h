@@ -63,4 +63,18 @@ PosteriorDraws sample_by_importance(const Posterior& posterior, const SamplingOp
 PosteriorDraws sample_by_slice(const Posterior& posterior, const SamplingOptions& options,
                                const RunContext& run);
 
+/// The no-U-turn sampler (NUTS, Hamiltonian Monte Carlo with trajectories of their own length) in unbounded space, up to 24
+/// chains advanced together.
+///
+/// Multinomial trajectories with the generalised U-turn criterion, at most 1,023 leapfrog steps. Chains start as those of
+/// sample_by_slice. Warm-up of 150 iterations: dual averaging to an acceptance of 0.8 and variances of every coordinate, both
+/// learned from all chains together. Every later iteration is kept, or every k-th
+/// where that would be fewer than 250. R-hat and effective sample sizes as sample_by_slice; an
+/// evaluation is one of the gradient, about twice that of the value. A bound of the prior is at infinity whatever its transform.
+/// Draws are a pure function of the seed and the number of chains.
+/// Errors   UnsupportedError: a prior given by samples, or a log ratio without gradient
+/// Source   [Hoffman2014], [Betancourt2017], [Phan2019]; docs/methods/sampling.md
+PosteriorDraws sample_by_nuts(const Posterior& posterior, const SamplingOptions& options,
+                              const RunContext& run);
+
 }  // namespace nrec

@@ -67,6 +67,14 @@ class PairEvaluator {
   /// Cost     O(n (dim_theta H + 2 R H^2)); threads of the pool; not to be called from two threads at once
   void operator()(MatrixView<const float> theta, std::span<float> logits) const;
 
+  /// Logits and their gradients with respect to the standardised theta; batch norm uses its running statistics.
+  ///
+  /// Shapes   theta [n, dim_theta] standardised; logits [n] out, the bits of operator(); d_theta [n, dim_theta] out
+  /// Errors   ShapeError
+  /// Numerics a row depends on its theta alone: equal bits in any batch and for any number of threads
+  /// Cost     twice that of operator(); memory for the way back is taken at the first call
+  void with_gradient(MatrixView<const float> theta, std::span<float> logits, MatrixView<float> d_theta) const;
+
  private:
   struct State;
   std::unique_ptr<State> state_;

@@ -74,6 +74,8 @@ TEST_F(Rejection, ExactRatioGivesTheExactPosterior) {
   EXPECT_NEAR(table[0].sd, std::sqrt(0.2), 4 * std::sqrt(0.2 / 20000));
   EXPECT_NEAR(table[0].quantile95, 0.8 + 1.6449 * std::sqrt(0.2), 0.03);
   EXPECT_EQ(table[0].ess, 10000);
+  EXPECT_EQ(table[0].mcse_mean, table[0].sd / 100);
+  EXPECT_NEAR(table[0].mcse_sd, std::sqrt(0.2 / 20000), 0.05 * std::sqrt(0.2 / 20000));
 }
 
 TEST_F(Rejection, KeepsTheWeightsOfTwoModes) {

@@ -53,6 +53,8 @@ TEST_F(Slice, ConstantRatioReturnsThePriorUnderEveryKindOfSupport) {
     EXPECT_GT(row.ess, 5000);
     EXPECT_NEAR(row.mean, c.mean, 4 * c.sd / std::sqrt(row.ess));
     EXPECT_NEAR(row.sd, c.sd, 0.06 * c.sd);
+    EXPECT_NEAR(row.mcse_mean, row.sd / std::sqrt(row.ess), 0.1 * row.mcse_mean);
+    EXPECT_LT(row.mcse_sd, row.mcse_mean);
     for (std::size_t i = 0; i < draws.size(); ++i) ASSERT_TRUE(c.prior.contains(draws.theta.row(i)));
   }
 }

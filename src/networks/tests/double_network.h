@@ -63,24 +63,34 @@ struct DoubleNetwork {
     return out;
   }
 
+  /// Output of the input layer for one pair.
+  template <class Theta>
+  std::vector<double> input(std::span<Theta> theta, std::span<const float> x) const {
+    const std::size_t width = layout.width();
+    std::vector<double> row(layout.shape().hidden_features);
+    for (std::size_t j = 0; j < row.size(); ++j) {
+      row[j] = w[layout.bias_in() + j];
+      for (std::size_t k = 0; k < theta.size(); ++k)
+        row[j] += theta[k] * w[layout.theta_in() + k * width + j];
+      for (std::size_t k = 0; k < x.size(); ++k) row[j] += x[k] * w[layout.x_in() + k * width + j];
+    }
+    return row;
+  }
+
   /// Logits of all pairs, row by row.
   std::vector<double> logits(const PairBatch& batch) const {
-    const PairNetworkShape& shape = layout.shape();
-    const std::size_t width = layout.width(), h = shape.hidden_features;
     Rows z;
     for (std::size_t b = 0; b < batch.x.rows; ++b) {
-      for (const std::uint32_t t : batch.candidates.row(b)) {
-        std::vector<double> row(h);
-        for (std::size_t j = 0; j < h; ++j) {
-          row[j] = w[layout.bias_in() + j];
-          for (std::size_t k = 0; k < shape.dim_theta; ++k)
-            row[j] += batch.theta(t, k) * w[layout.theta_in() + k * width + j];
-          for (std::size_t k = 0; k < shape.dim_x; ++k)
-            row[j] += batch.x(b, k) * w[layout.x_in() + k * width + j];
-        }
-        z.push_back(row);
-      }
+      for (const std::uint32_t t : batch.candidates.row(b))
+        z.push_back(input(batch.theta.row(t), batch.x.row(b)));
     }
+    return trunk(std::move(z));
+  }
+
+  /// Logits of the rows that the input layer puts out.
+  std::vector<double> trunk(Rows z) const {
+    const PairNetworkShape& shape = layout.shape();
+    const std::size_t h = shape.hidden_features;
     const auto relu = [](Rows& rows) {
       for (auto& row : rows) {
         for (double& v : row) v = std::max(0.0, v);

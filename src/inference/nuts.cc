@@ -1,0 +1,285 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "core/sorted_quantile.h"
+#include "inference/chain_draws.h"
+#include "inference/chain_starts.h"
+#include "inference/nuts_report.h"
+#include "inference/nuts_tree.h"
+#include "inference/nuts_warmup.h"
+#include "nrec/core/error.h"
+#include "nrec/inference/sample.h"
+
+namespace nrec {
+
+namespace {
+
+constexpr std::size_t kMostChains = 24;
+constexpr std::size_t kWarmup = 150;
+// After the warm-up; where fewer draws are wanted, they are thinned, because R-hat cannot judge short chains.
+constexpr std::size_t kLeastIterations = 250;
+constexpr double kTargetAcceptance = 0.8;
+constexpr int kMostStepSizeTrials = 100;  // doublings or halvings: 30 powers of ten
+constexpr double kSecondsBetweenUpdates = 0.5;
+constexpr double kNormalIqr = 1.3489795003921634;  // interquartile range of a standard normal
+
+/// The no-U-turn sampler for many chains at once: the pending leapfrog steps of all chains go to the network together. Step
+/// size and variances are common to all chains and learned from all of them.
+class NutsSampler {
+ public:
+  NutsSampler(const Posterior& posterior, const SamplingOptions& options, const RunContext& run)
+      : posterior_(posterior),
+        space_(posterior.unbounded_prior()),
+        options_(options),
+        run_(run),
+        dim_(space_.dim()),
+        wanted_(static_cast<std::size_t>(options.num_samples)),
+        num_chains_(std::min(kMostChains, wanted_)),
+        thinning_(thinning_for((wanted_ + num_chains_ - 1) / num_chains_)),
+        iterations_(kWarmup + (wanted_ + num_chains_ - 1) / num_chains_ * thinning_),
+        warmup_(kWarmup),
+        averaging_(kTargetAcceptance),
+        variance_(num_chains_, dim_),
+        trees_(num_chains_, NutsTree(dim_)),
+        visited_(num_chains_),
+        transitions_(num_chains_) {}
+
+  PosteriorDraws draw() {
+    if (!start() || !find_step_size()) return result(ended_);
+    for (iteration_ = 0; iteration_ < iterations_; ++iteration_) {
+      if (!transition()) return result(ended_);
+      if (iteration_ < warmup_.length()) {
+        if (!learn()) return result(ended_);
+      } else {
+        keep();
+      }
+      report();
+    }
+    return result(SamplingStatus::complete);
+  }
+
+ private:
+  static std::size_t thinning_for(std::size_t draws) { return (kLeastIterations + draws - 1) / draws; }
+
+  /// Where chains start, and the prior's spread as a first guess of the variances; false when the run must end instead.
+  bool start() {
+    const std::int64_t left = options_.max_evaluations - static_cast<std::int64_t>(num_chains_);
+    const ChainStarts starts = chain_starts(posterior_, num_chains_, std::max<std::int64_t>(1, left), run_);
+    evaluations_ += static_cast<std::int64_t>(starts.candidates.rows());
+    ended_ = SamplingStatus::no_support;
+    if (starts.theta.rows() == 0) return false;
+    ended_ = reason_to_end(num_chains_);
+    if (ended_ != SamplingStatus::complete) return false;
+    guess_variances(starts.candidates);
+    Matrix<double> u(num_chains_, dim_);
+    space_.to_unbounded(starts.theta, u);
+    evaluate(u);
+    std::size_t good = num_chains_;  // the first chain that starts where the density is not zero
+    for (std::size_t c = num_chains_; c-- > 0;) {
+      if (std::isfinite(density_[c])) good = c;
+    }
+    if (good == num_chains_) {
+      ended_ = SamplingStatus::no_support;
+      return false;
+    }
+    for (std::size_t c = 0; c < num_chains_; ++c) {
+      const std::size_t from = std::isfinite(density_[c]) ? c : good;
+      chains_.push_back({.u = {u.row(from).begin(), u.row(from).end()},
+                         .gradient = {gradient_.row(from).begin(), gradient_.row(from).end()},
+                         .log_density = density_[from]});
+    }
+    return true;
+  }
+
+  /// From the quartiles, because the prior may have no variance.
+  void guess_variances(const Matrix<double>& candidates) {
+    constexpr std::size_t kRows = 10000;
+    const auto rows = candidates.view().middle_rows(0, std::min(kRows, candidates.rows()));
+    Matrix<double> u(rows.rows, dim_);
+    space_.to_unbounded(rows, u);
+    std::vector<double> column(rows.rows);
+    for (std::size_t d = 0; d < dim_; ++d) {
+      for (std::size_t i = 0; i < rows.rows; ++i) column[i] = u(i, d);
+      std::sort(column.begin(), column.end());
+      const double sd = (sorted_quantile(column, 0.75) - sorted_quantile(column, 0.25)) / kNormalIqr;
+      inverse_mass_.push_back(sd > 0.0 && std::isfinite(sd * sd) ? sd * sd : 1.0);
+    }
+  }
+
+  /// Log density and gradient at rows of u.
+  void evaluate(const Matrix<double>& u) {
+    density_.resize(u.rows());
+    gradient_ = Matrix<double>(u.rows(), dim_);
+    posterior_.log_density_gradient(u, density_, gradient_);
+    evaluations_ += static_cast<std::int64_t>(u.rows());
+  }
+
+  /// Why the run must end before `count` more evaluations; complete if it need not.
+  SamplingStatus reason_to_end(std::size_t count) const {
+    if (run_.stop_requested()) return SamplingStatus::stopped;
+    const bool is_spent = evaluations_ + static_cast<std::int64_t>(count) > options_.max_evaluations ||
+                          watch_.seconds() > std::min(options_.max_seconds, run_.time_limit);
+    return is_spent ? SamplingStatus::budget_spent : SamplingStatus::complete;
+  }
+
+  /// Numbers of chain c: a pure function of (seed, chain, iteration). `purpose` tells apart those of one iteration.
+  RandomStream random_of(std::size_t chain, std::size_t iteration, std::uint64_t purpose) const {
+    const std::uint64_t row = ((chain + 1) << 40) | (purpose << 36) | iteration;
+    return RandomStream(run_.seed, Stream::chain, row);
+  }
+
+  /// Gives every tree in `active` the density at its pending point, once; false when the run must end instead.
+  bool step(std::vector<std::size_t>& active) {
+    ended_ = reason_to_end(active.size());
+    if (ended_ != SamplingStatus::complete) return false;
+    Matrix<double> points(active.size(), dim_);
+    for (std::size_t i = 0; i < active.size(); ++i) {
+      const std::span<const double> pending = trees_[active[i]].pending();
+      std::copy(pending.begin(), pending.end(), points.row(i).begin());
+    }
+    evaluate(points);
+    for (std::size_t i = 0; i < active.size(); ++i) trees_[active[i]].receive(density_[i], gradient_.row(i));
+    std::erase_if(active, [&](std::size_t c) { return trees_[c].is_done(); });
+    return true;
+  }
+
+  std::vector<std::size_t> begin_trees(std::uint64_t purpose) {
+    std::vector<std::size_t> active;
+    for (std::size_t c = 0; c < num_chains_; ++c) {
+      trees_[c].begin(chains_[c], inverse_mass_, step_size_, random_of(c, iteration_, purpose));
+      if (!trees_[c].is_done()) active.push_back(c);
+    }
+    return active;
+  }
+
+  /// One transition of every chain; false when the run must end first.
+  bool transition() {
+    std::vector<std::size_t> active = begin_trees(0);
+    while (!active.empty()) {
+      if (!step(active)) return false;
+    }
+    acceptance_ = 0.0;
+    for (std::size_t c = 0; c < num_chains_; ++c) {
+      chains_[c] = trees_[c].result();
+      acceptance_ += trees_[c].statistics().acceptance_rate / static_cast<double>(num_chains_);
+    }
+    return true;
+  }
+
+  /// Doubles or halves the step size until the acceptance of one step crosses the target [Hoffman2014, alg. 4].
+  bool find_step_size() {
+    bool was_accepted = false;
+    for (int trial = 0; trial < kMostStepSizeTrials; ++trial) {
+      std::vector<std::size_t> active = begin_trees(1);
+      if (!active.empty() && !step(active)) return false;
+      double acceptance = 0.0;
+      for (const NutsTree& tree : trees_)
+        acceptance += tree.statistics().acceptance_rate / static_cast<double>(num_chains_);
+      const bool is_accepted = acceptance > kTargetAcceptance;
+      if (trial > 0 && is_accepted != was_accepted) break;
+      was_accepted = is_accepted;
+      step_size_ *= is_accepted ? 2.0 : 0.5;
+    }
+    averaging_.restart(step_size_);
+    return true;
+  }
+
+  /// Step size and variances from the transition just made; false when the run must end first.
+  bool learn() {
+    step_size_ = averaging_.next(acceptance_);
+    if (warmup_.is_in_window(iteration_)) {
+      for (std::size_t c = 0; c < num_chains_; ++c) variance_.add(c, chains_[c].u);
+    }
+    if (warmup_.ends_window(iteration_)) {
+      inverse_mass_ = variance_.take(inverse_mass_);
+      return find_step_size();
+    }
+    if (iteration_ + 1 == warmup_.length()) step_size_ = averaging_.averaged();
+    return true;
+  }
+
+  void keep() {
+    for (std::size_t c = 0; c < num_chains_; ++c) {
+      visited_[c].push_back(chains_[c].u);
+      transitions_[c].push_back(trees_[c].statistics());
+    }
+  }
+
+  void report() {
+    if (watch_.seconds() - last_update_ < kSecondsBetweenUpdates) return;
+    last_update_ = watch_.seconds();
+    ProgressUpdate update;
+    update.stage = "sampling";
+    update.unit = "iteration";
+    update.done = static_cast<double>(iteration_ + 1);
+    update.total = static_cast<double>(iterations_);
+    update.seconds_left = seconds_left();
+    update.detail = "nuts, " + std::to_string(num_chains_) + " chains" +
+                    (iteration_ < warmup_.length() ? ", warm-up" : "");
+    run_.log.progress(update);
+  }
+
+  /// The next iterations cost what those so far did; negative before the first.
+  double seconds_left() const {
+    if (iteration_ == 0) return -1.0;
+    return watch_.seconds() / static_cast<double>(iteration_) * static_cast<double>(iterations_ - iteration_);
+  }
+
+  PosteriorDraws result(SamplingStatus status) {
+    PosteriorDraws draws;
+    draws.method = "nuts";
+    draws.status = status;
+    const double worst = collect_chains(posterior_, space_, visited_, thinning_, wanted_, draws);
+    add_transitions(transitions_, thinning_, draws);
+    draws.statistics.set("evaluations", static_cast<double>(evaluations_));
+    draws.statistics.set("step_size", step_size_);
+    draws.statistics.set("warmup_iterations", warmup_.length());
+    draws.statistics.set("non_finite_log_ratios", posterior_.num_non_finite());
+    draws.message = nuts_message(draws, wanted_, num_chains_, worst, seconds_left());
+    draws.statistics.set("seconds", watch_.seconds());
+    return draws;
+  }
+
+  const Posterior& posterior_;
+  const Prior& space_;
+  const SamplingOptions& options_;
+  const RunContext& run_;
+  std::size_t dim_, wanted_, num_chains_, thinning_, iterations_;
+  Stopwatch watch_;
+  double last_update_ = 0.0;
+  std::int64_t evaluations_ = 0;
+  std::size_t iteration_ = 0;
+  WarmupSchedule warmup_;
+  DualAveraging averaging_;
+  PooledVariance variance_;
+  double step_size_ = 1.0, acceptance_ = 0.0;
+  std::vector<double> inverse_mass_;
+  std::vector<NutsTree> trees_;
+  std::vector<ChainPoint> chains_;
+  SamplingStatus ended_ = SamplingStatus::complete;
+  VisitedPoints visited_;
+  Transitions transitions_;
+  std::vector<double> density_;
+  Matrix<double> gradient_;
+};
+
+}  // namespace
+
+PosteriorDraws sample_by_nuts(const Posterior& posterior, const SamplingOptions& options,
+                              const RunContext& run) {
+  if (!posterior.prior().has_density()) {
+    throw UnsupportedError(
+        "sampling: method = \"nuts\" needs the density of the prior, but the prior is given by samples; "
+        "use method = \"rejection\"");
+  }
+  if (!posterior.has_gradient()) {
+    throw UnsupportedError(
+        "sampling: method = \"nuts\" needs the gradient of the log ratio, which there is none of here (a success model, fixed parameters, or a function without one); "
+        "use method = \"slice\"");
+  }
+  return NutsSampler(posterior, options, run).draw();
+}
+
+}  // namespace nrec

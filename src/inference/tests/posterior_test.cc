@@ -1,0 +1,156 @@
+// The gradient of a posterior: from exact ratios, and from an estimator with every kind of coordinate.
+#include "nrec/inference/posterior.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "inference/tests/exact_posteriors.h"
+#include "nrec/core/error.h"
+#include "nrec/networks/pair_step.h"
+
+namespace nrec {
+namespace {
+
+struct Gradient {
+  std::vector<double> value;
+  Matrix<double> d_u;
+};
+
+Gradient gradient_at(const Posterior& posterior, const Matrix<double>& u) {
+  Gradient g{std::vector<double>(u.rows()), Matrix<double>(u.rows(), u.cols())};
+  posterior.log_density_gradient(u, g.value, g.d_u);
+  return g;
+}
+
+/// Largest distance of the gradient from central differences of the value with step h.
+double worst_difference(const Posterior& posterior, const Matrix<double>& u, double h) {
+  const Gradient g = gradient_at(posterior, u);
+  double worst = 0.0;
+  for (std::size_t d = 0; d < u.cols(); ++d) {
+    Matrix<double> up = u, down = u;
+    for (std::size_t i = 0; i < u.rows(); ++i) {
+      up(i, d) += h;
+      down(i, d) -= h;
+    }
+    const std::vector<double> above = gradient_at(posterior, up).value,
+                              below = gradient_at(posterior, down).value;
+    for (std::size_t i = 0; i < u.rows(); ++i)
+      worst = std::max(worst, std::fabs(g.d_u(i, d) - (above[i] - below[i]) / (2 * h)));
+  }
+  return worst;
+}
+
+Matrix<double> unbounded_draws(const Posterior& posterior, std::size_t n) {
+  Matrix<double> u(n, posterior.prior().dim());
+  posterior.prior().sample(1, Stream::check, 0, u);
+  posterior.unbounded_prior().to_unbounded(u, u);
+  return u;
+}
+
+Prior mixed_prior() {
+  return Prior::from_terms({{{"open"}, "uniform", {{"low", {-1}}, {"high", {3}}}, "auto"},
+                            {{"walled"}, "uniform", {{"low", {0}}, {"high", {10}}}, "identity"},
+                            {{"rate"}, "log_normal", {{"location", {1}}, {"scale", {0.5}}}, "auto"},
+                            {{"walled_rate"}, "exponential", {{"rate", {0.2}}}, "identity"},
+                            {{"free"}, "normal", {{"mean", {100}}, {"sd", {20}}}, "identity"}});
+}
+
+TEST(PosteriorGradient, OfAnExactRatioMatchesDifferences) {
+  const Posterior posterior = testing::gaussian_ratio(mixed_prior(), 2.0, 7.0, 0.4);
+  EXPECT_TRUE(posterior.has_gradient());
+  const Matrix<double> u = unbounded_draws(posterior, 50);
+  EXPECT_LT(worst_difference(posterior, u, 1e-5), 1e-5);
+}
+
+TEST(PosteriorGradient, ValueIsTheDensityInUnboundedSpace) {
+  const Posterior posterior = testing::gaussian_ratio(mixed_prior(), 2.0, 7.0, 0.4);
+  const Matrix<double> u = unbounded_draws(posterior, 20);
+  Matrix<double> theta(20, 5);
+  std::vector<double> density(20), jacobian(20);
+  posterior.unbounded_prior().to_constrained(u, theta);
+  posterior.log_density(theta, density);
+  posterior.unbounded_prior().log_abs_det_jacobian(u, jacobian);
+  const Gradient g = gradient_at(posterior, u);
+  for (std::size_t i = 0; i < 20; ++i)
+    EXPECT_NEAR(g.value[i], density[i] + jacobian[i], 1e-11 * std::fabs(g.value[i]));
+}
+
+/// An untrained estimator whose coordinates have scales of their own.
+RatioEstimator estimator_of(const Prior& prior, Norm norm) {
+  const PairNetworkShape shape{
+      .dim_theta = prior.dim(), .dim_x = 2, .hidden_features = 24, .num_blocks = 2, .norm = norm};
+  PairNetwork network = PairNetwork::initialised(shape, 5);
+  RandomStream random(3, Stream::check);
+  auto tensors = network.tensors();
+  for (NetworkTensor& tensor : tensors) {
+    if (tensor.name.ends_with("weight")) {
+      for (float& value : tensor.values) value += static_cast<float>(0.2 * random.normal());
+    }
+  }
+  network.set_tensors(tensors);
+  return {.network = std::move(network),
+          .prior = prior,
+          .theta_standardiser = {{0.1, 5.0, 1.0, 4.0, 100.0}, {1.5, 3.0, 0.5, 6.0, 20.0}},
+          .x_standardiser = {{0.0, 0.0}, {1.0, 1.0}},
+          .x_low = {-3, -3},
+          .x_high = {3, 3},
+          .settings = {},
+          .history = {}};
+}
+
+TEST(PosteriorGradient, OfAnEstimatorMatchesDifferences) {
+  ThreadPool pool(2);
+  const RunContext run{.pool = pool};
+  for (const Norm norm : {Norm::batch, Norm::layer, Norm::none}) {
+    const Posterior posterior =
+        Posterior::from_estimator(estimator_of(mixed_prior(), norm), std::vector<double>{0.5, -0.5}, run);
+    EXPECT_TRUE(posterior.has_gradient());
+    const Matrix<double> u = unbounded_draws(posterior, 40);
+    const Gradient g = gradient_at(posterior, u);
+    double size = 0.0;
+    for (const double d : g.d_u.values()) size = std::max(size, std::fabs(d));
+    // float32 logits: their rounding over the step, and kinks within it.
+    EXPECT_LT(worst_difference(posterior, u, 3e-4), 0.03 * size);
+    EXPECT_GT(size, 1.0);
+  }
+}
+
+TEST(PosteriorGradient, IsZeroWhereTheRatioIsNotFiniteAndCountsIt) {
+  const Posterior posterior =
+      testing::exact(testing::normal_prior(0, 1, 1),
+                     [](MatrixView<const double>, std::span<double> r, MatrixView<double> d) {
+                       r[0] = std::nan("");
+                       r[1] = std::numeric_limits<double>::infinity();
+                       r[2] = -std::numeric_limits<double>::infinity();
+                       r[3] = 1.0;
+                       for (std::size_t i = 0; i < 4; ++i) d(i, 0) = 2.0;
+                     });
+  const Gradient g = gradient_at(posterior, Matrix<double>(4, 1, {0.5, 0.5, 0.5, 0.5}));
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(g.value[i], -std::numeric_limits<double>::infinity());
+    EXPECT_EQ(g.d_u(i, 0), 0.0);
+  }
+  EXPECT_EQ(g.d_u(3, 0), 1.5);
+  EXPECT_EQ(posterior.num_non_finite(), 2u);
+}
+
+TEST(PosteriorGradient, IsRefusedWithoutAFunction) {
+  const Posterior posterior = Posterior::from_log_ratio(
+      testing::normal_prior(0, 1, 1),
+      [](MatrixView<const double>, std::span<double> r) { std::fill(r.begin(), r.end(), 0.0); });
+  EXPECT_FALSE(posterior.has_gradient());
+  try {
+    gradient_at(posterior, Matrix<double>(1, 1));
+    FAIL() << "no error";
+  } catch (const UnsupportedError& error) {
+    EXPECT_STREQ(error.what(),
+                 "posterior: the log ratio has no gradient; give from_log_ratio one, or use a method without "
+                 "gradients "
+                 "(rejection, slice)");
+  }
+}
+
+}  // namespace
+}  // namespace nrec
