@@ -37,6 +37,7 @@ std::unique_ptr<Verb> make_export_verb();
 std::unique_ptr<Verb> make_worker_verb();
 std::unique_ptr<Verb> make_sample_verb();
 std::unique_ptr<Verb> make_compare_verb();
+std::unique_ptr<Verb> make_benchmark_verb();
 std::unique_ptr<Verb> make_info_verb();
 
 /// All verbs in the order of the help.

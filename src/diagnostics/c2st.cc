@@ -116,7 +116,7 @@ class FoldQueue {
   std::mutex mutex_;
 };
 
-void train_all(std::vector<C2stFold>& folds, ThreadPool& pool, LogSink& log) {
+void train_all(std::vector<C2stFold>& folds, const StopRequest* stop, ThreadPool& pool, LogSink& log) {
   constexpr double kSecondsBetweenReports = 0.5;
   FoldQueue queue(folds);
   const Stopwatch clock;
@@ -125,7 +125,7 @@ void train_all(std::vector<C2stFold>& folds, ThreadPool& pool, LogSink& log) {
   pool.run(num_workers, [&](std::size_t /*task*/, int worker) {
     // A worker that finds no free fold may leave: each unfinished fold is then with a worker that comes back
     // for it.
-    while (const auto fold = queue.take()) {
+    while (const auto fold = stop && stop->requested() ? std::nullopt : queue.take()) {
       const int before = folds[*fold].epochs();
       folds[*fold].advance_epoch();
       const int epochs = queue.give_back(*fold, before);
@@ -172,10 +172,11 @@ C2stSummary c2st(MatrixView<const double> reference, MatrixView<const double> sa
   two_sample::check("c2st", reference, samples, static_cast<std::size_t>(options.num_folds), "(num_folds)");
   const LabelledRows all = stack(reference, samples, scaling_of(reference, samples, options.z_score, log));
   std::vector<C2stFold> folds = make_folds(all, options);
-  train_all(folds, pool, log);
+  train_all(folds, options.stop, pool, log);
 
   C2stSummary summary;
   for (C2stFold& fold : folds) {
+    fold.stop_if_unfinished();
     const C2stFold::Score score = fold.score();
     summary.fold_accuracy.push_back(score.accuracy);
     summary.fold_auc.push_back(score.auc);

@@ -91,7 +91,7 @@ void C2stFold::judge(double loss) {
 }
 
 C2stFold::Score C2stFold::score() {
-  if (status_ == C2stFoldStatus::diverged) {
+  if (status_ == C2stFoldStatus::diverged || status_ == C2stFoldStatus::stopped) {
     return {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::quiet_NaN()};
   }
   std::vector<float> probabilities(test_rows_.size());

@@ -23,6 +23,11 @@ class C2stFold {
   /// One pass over the training rows in a new order. No allocation, unless loss curves are kept.
   void advance_epoch();
 
+  /// Gives a fold whose training has not ended the status `stopped`.
+  void stop_if_unfinished() {
+    if (!is_finished_) status_ = C2stFoldStatus::stopped;
+  }
+
   bool is_finished() const { return is_finished_; }
   int epochs() const { return epochs_; }
   double loss() const { return loss_; }

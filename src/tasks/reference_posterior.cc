@@ -26,7 +26,7 @@ constexpr std::uint64_t kLastStep = 60;       // the last candidates; tempering 
 constexpr int kFinalFits = 3;                 // with the whole likelihood
 constexpr std::size_t kPilotRows = 20000;     // of the candidates that set the bound
 constexpr double kClippedMass = 2.5e-4;       // above the bound
-constexpr std::size_t kEvidenceRows = 20000;  // where draws are exact
+constexpr std::size_t kEvidenceRows = 10000;  // where draws are exact
 constexpr std::size_t kFitRows = 3000;        // points that a mixture is fitted to
 // Nats below the lowest density of kAdaptRows prior draws: less than 1e-13 of the prior's mass lies there.
 constexpr double kTail = 30.0;
@@ -109,8 +109,8 @@ class Maker {
     return TMixture::fit(systematic_draws(u, weights, seed_ + step), components_for(dim_), seed_ + step);
   }
 
-  Matrix<double> unbounded(const Matrix<double>& theta) const {
-    Matrix<double> u(theta.rows(), dim_);
+  Matrix<double> unbounded(MatrixView<const double> theta) const {
+    Matrix<double> u(theta.rows, dim_);
     prior_.to_unbounded(theta, u);
     return u;
   }
@@ -331,18 +331,18 @@ void reject(const Maker& maker, const TMixture& mixture, std::size_t num_samples
   result.log_evidence_se = sums.standard_error();
 }
 
-void add_evidence(const Maker& maker, ReferencePosterior& result) {
-  const Matrix<double> u = maker.unbounded(result.theta);
-  const std::vector<double> equal(u.rows(), 1.0 / static_cast<double>(u.rows()));
-  const TMixture mixture = maker.fit(u, equal, 1);
+}  // namespace
+
+ReferenceEvidence reference_evidence(const Task& task, std::span<const double> x_o,
+                                     MatrixView<const double> draws, std::uint64_t seed, ThreadPool& pool) {
+  const Maker maker(task, x_o, seed, pool, nullptr);
+  const std::vector<double> equal(draws.rows, 1.0 / static_cast<double>(draws.rows));
+  const TMixture mixture = maker.fit(maker.unbounded(draws), equal, 1);
   const std::vector<double> weights = log_weights(maker.draw(&mixture, kLastStep, 0, kEvidenceRows));
   WeightSums sums(*std::max_element(weights.begin(), weights.end()));
   for (const double weight : weights) sums.add(weight, weight);
-  result.log_evidence = sums.log_mean();
-  result.log_evidence_se = sums.standard_error();
+  return {sums.log_mean(), sums.standard_error()};
 }
-
-}  // namespace
 
 ReferencePosterior make_reference_posterior(const Task& task, std::span<const double> x_o,
                                             std::size_t num_samples, std::uint64_t seed, ThreadPool& pool,
@@ -352,7 +352,9 @@ ReferencePosterior make_reference_posterior(const Task& task, std::span<const do
   if (task.has_reference_posterior()) {
     result.method = "exact";
     result.theta = task.reference_posterior(x_o, num_samples, seed);
-    add_evidence(maker, result);
+    const ReferenceEvidence evidence = reference_evidence(task, x_o, result.theta, seed, pool);
+    result.log_evidence = evidence.log_evidence;
+    result.log_evidence_se = evidence.standard_error;
     return result;
   }
   result.method = "rejection";

@@ -5,6 +5,7 @@
 
 #include "nrec/core/array.h"
 #include "nrec/core/log_sink.h"
+#include "nrec/core/stop.h"
 #include "nrec/core/thread_pool.h"
 #include "nrec/kernels/small_mlp.h"
 
@@ -18,6 +19,7 @@ struct C2stOptions {
   int max_iterations = 10000;     // >= 1: epochs per fold
   bool keep_loss_curves = false;  // fill C2stSummary::loss_curves
   SmallMlpTarget target = SmallMlpTarget::best;
+  const StopRequest* stop = nullptr;  // ends the training within an epoch; the scores are then worth nothing
 
   /// Errors: ConfigError with every broken rule.
   void validate() const;
@@ -28,6 +30,7 @@ enum class C2stFoldStatus {
   converged,    // the training loss stopped falling
   epoch_limit,  // max_iterations reached; the score is that of the last weights
   diverged,     // the loss is not finite; the fold's scores are nan
+  stopped,      // on request; the fold's scores are nan
 };
 
 /// What the classifier two-sample test found.

@@ -42,19 +42,32 @@ ReferencePosterior make_reference_posterior(const Task& task, std::span<const do
                                             std::size_t num_samples, std::uint64_t seed, ThreadPool& pool,
                                             const StopRequest* stop = nullptr);
 
+/// Evidence of an observation.
+struct ReferenceEvidence {
+  double log_evidence = 0.0;    // log p(x_o), nats
+  double standard_error = 0.0;  // of log_evidence
+};
+
+/// Evidence by importance sampling with candidates fitted to draws from the posterior.
+///
+/// Shapes   draws [n, D], n >= 1, of p(theta | x_o)
+/// Errors   as Task::log_likelihood. Cost 10,000 evaluations of the likelihood. Not reentrant for one pool.
+ReferenceEvidence reference_evidence(const Task& task, std::span<const double> x_o,
+                                     MatrixView<const double> draws, std::uint64_t seed, ThreadPool& pool);
+
 /// Normalised log posterior density of a theta: log likelihood + log prior - log_evidence; minus infinity outside the support.
 double reference_log_density(const Task& task, std::span<const double> x_o, std::span<const double> theta,
                              double log_evidence);
 
-/// Seed, x_o and theta of the observation called `number` (from 1) of nrec's own set: theta from the prior, x_o simulated
-/// once. `attempt` > 0 gives another one, for observations whose posterior cannot be drawn.
-///
-/// Errors   DomainError: number < 1
+/// An observation of nrec's own set.
 struct MadeObservation {
   std::vector<double> x_o;              // [M], may hold nan where the simulation failed
   std::vector<double> true_parameters;  // [D]
 };
-/// See MadeObservation.
+/// Observation `number` (from 1) of a task: theta from the prior, x_o simulated once. `attempt` > 0 gives another one, for
+/// observations whose posterior cannot be drawn. A pure function of its arguments.
+///
+/// Errors   DomainError: number < 1, attempt < 0
 MadeObservation make_observation(const Task& task, int number, int attempt = 0);
 
 }  // namespace nrec

@@ -1,0 +1,70 @@
+#include <fmt/format.h>
+
+#include "nrec/commands/benchmark.h"
+#include "nrec/io/json.h"
+#include "nrec/kernels/dispatch.h"
+#include "progress_sink.h"
+#include "signals.h"
+#include "verbs.h"
+
+namespace nrec::app {
+
+namespace {
+
+class BenchmarkVerb final : public Verb {
+ public:
+  BenchmarkVerb() {
+    syntax_.name = "benchmark";
+    syntax_.summary =
+        "tasks x algorithms x budgets x seeds -> a table of metrics; the same command goes on after any end";
+    OptionTable& table = syntax_.options;
+    nrec::describe(table, output_, false);
+    describe(table, program_, false);
+    nrec::describe(table, options_);
+    // No --seed: --seeds has one per network.
+    OptionTable run_table;
+    nrec::describe(run_table, run_);
+    table.add("run", "threads", &run_.threads, {.low = 0, .high = 1024},
+              run_table.find("run", "threads")->help);
+    table.add("run", "time_limit", &run_.time_limit, {.low = 0, .low_open = true},
+              run_table.find("run", "time_limit")->help);
+    table.add("run", "isa", &run_.isa, run_table.find("run", "isa")->choices,
+              run_table.find("run", "isa")->help);
+    syntax_.notes =
+        "With --json there is one JSON object per cell and line on stdout. A cell is one network, measured "
+        "on all "
+        "observations; docs/howto/benchmark.md.";
+  }
+
+  int run(const ParsedLine& line, const std::vector<std::string>& words) override {
+    apply_benchmark_flags(line.flags, syntax_.options, options_);
+    run_ = with_environment(run_);
+    output_.command_line = shell_text(words);
+    ThreadPool pool(run_.threads);
+    ProgressSink sink(program_.quiet);
+    const SignalGuard signals;
+    const RunContext context = {
+        .pool = pool, .isa = run_.isa, .log = sink, .stop = &signals.stop(), .time_limit = run_.time_limit};
+    const BenchmarkResult result = benchmark(options_, output_, context);
+    if (program_.json) {
+      for (const Record& cell : result.cells) fmt::print("{}\n", record_to_json(cell, -1));
+    } else {
+      fmt::print("{}", result.table);
+    }
+    ProgramOptions shown = program_;
+    shown.json = false;  // the cells have been printed
+    return finish({syntax_.name, result.command, shown, words, false, signals.stop().signal_number()}, sink);
+  }
+
+ private:
+  BenchmarkOptions options_;
+  RunOptions run_;
+  OutputOptions output_;
+  ProgramOptions program_;
+};
+
+}  // namespace
+
+std::unique_ptr<Verb> make_benchmark_verb() { return std::make_unique<BenchmarkVerb>(); }
+
+}  // namespace nrec::app

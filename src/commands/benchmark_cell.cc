@@ -1,0 +1,191 @@
+#include "commands/benchmark_cell.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "commands/benchmark_metrics.h"
+#include "commands/results.h"
+#include "nrec/core/error.h"
+#include "nrec/core/stop.h"
+#include "nrec/inference/sample_many.h"
+#include "nrec/io/file.h"
+#include "nrec/io/json.h"
+#include "nrec/kernels/dispatch.h"
+#include "nrec/simulation/simulator.h"
+#include "nrec/training/train.h"
+
+namespace nrec {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<std::int64_t> observation_numbers(const BenchmarkTask& task) {
+  std::vector<std::int64_t> numbers;
+  for (const BenchmarkReference& reference : task.references) numbers.push_back(reference.number);
+  return numbers;
+}
+
+/// Text by which values are compared: that of the file, where 1.0 may have become 1.
+std::string value_text(const RecordValue& value) {
+  Record record;
+  record.set("value", value);
+  Record again = record_from_json(record_to_json(record, -1), "value");
+  return record_to_json(again, -1).substr(std::size("{\"value\":") - 1);
+}
+
+void add_training_facts(Record& record, const TrainingSummary& training, double seconds, bool resumed) {
+  record.set("training_status", training_status_name(training.status));
+  record.set("training_message", training.message);
+  record.set("training_warnings", RecordValue(training.warnings));
+  record.set("num_epochs", training.num_epochs);
+  record.set("best_epoch", training.best_epoch);
+  record.set("best_validation_loss", training.best_validation_loss);
+  record.set("best_validation_loss_se", training.best_validation_loss_se);
+  record.set("num_training_rows", training.num_training_rows);
+  record.set("num_validation_rows", training.num_validation_rows);
+  record.set("batch_size", training.batch_size);
+  record.set("train_seconds", seconds);
+  record.set("train_resumed", resumed);
+}
+
+/// One call of run_cell.
+class CellRun {
+ public:
+  CellRun(const BenchmarkOptions& options, const BenchmarkCell& cell, const BenchmarkTask& task,
+          fs::path checkpoint, const RunContext& run)
+      : options_(options), cell_(cell), task_(task), checkpoint_(std::move(checkpoint)), run_(run) {
+    record_ = cell_identity(options, cell, task, run);
+    record_.set("status", "done");
+  }
+
+  std::optional<Record> result() {
+    const Stopwatch watch;
+    const SimulationSet simulations = simulate();
+    record_.set("simulate_seconds", watch.seconds());
+    const std::optional<RatioEstimator> estimator = train_estimator(simulations);
+    if (run_.stop_requested()) return std::nullopt;
+    if (!estimator) {
+      record_.set("status", "failed");
+      add_metrics(record_, std::vector<ObservationMetrics>(task_.references.size()));
+    } else if (!sample_and_measure(*estimator)) {
+      return std::nullopt;
+    }
+    record_.set("threads", run_.pool.num_threads());
+    record_.set("seconds", watch.seconds());
+    return record_;
+  }
+
+ private:
+  SimulationSet simulate() {
+    SimulationSet set = simulate_from_prior(task_.task->prior(), task_.task->simulator(),
+                                            static_cast<std::size_t>(cell_.budget), run_.seed, run_.pool);
+    check_simulations(set);
+    set = without_failures(std::move(set), FailureRule::drop);
+    record_.set("num_failed_simulations", set.num_dropped);
+    return set;
+  }
+
+  std::optional<RatioEstimator> train_estimator(const SimulationSet& simulations) {
+    const Stopwatch watch;
+    const bool resumed = fs::exists(checkpoint_);
+    TrainingResult trained =
+        train(task_.task->prior(), simulations, options_.network, cell_training(options_, cell_), run_,
+              {.path = checkpoint_, .resume = true});
+    add_training_facts(record_, trained.summary, watch.seconds(), resumed);
+    return std::move(trained.estimator);
+  }
+
+  bool sample_and_measure(const RatioEstimator& estimator) {
+    const Stopwatch watch;
+    const std::vector<PosteriorDraws> draws = sample_many(estimator, task_.x_o, options_.sampling, run_);
+    if (run_.stop_requested()) return false;
+    record_.set("sample_seconds", watch.seconds());
+    add_draws(draws);
+    const Stopwatch metric_watch;
+    std::vector<ObservationMetrics> metrics;
+    for (std::size_t i = 0; i < draws.size(); ++i) {
+      metrics.push_back(measure(task_, i, draws[i], estimator, run_));
+      if (run_.stop_requested()) return false;
+    }
+    record_.set("metric_seconds", metric_watch.seconds());
+    add_metrics(record_, metrics);
+    return true;
+  }
+
+  void add_draws(const std::vector<PosteriorDraws>& draws) {
+    std::vector<std::string> samplers, statuses, different;
+    std::vector<std::int64_t> counts;
+    for (const PosteriorDraws& one : draws) {
+      samplers.push_back(one.method);
+      statuses.emplace_back(sampling_status_name(one.status));
+      counts.push_back(static_cast<std::int64_t>(one.size()));
+      if (std::ranges::find(different, one.method) == different.end()) different.push_back(one.method);
+    }
+    record_.set("sampler", fmt::format("{}", fmt::join(different, ", ")));
+    record_.set("samplers", RecordValue(samplers));
+    record_.set("sampling_status", RecordValue(statuses));
+    record_.set("num_draws", RecordValue(counts));
+  }
+
+  const BenchmarkOptions& options_;
+  const BenchmarkCell& cell_;
+  const BenchmarkTask& task_;
+  fs::path checkpoint_;
+  const RunContext& run_;
+  Record record_;
+};
+
+}  // namespace
+
+Record cell_identity(const BenchmarkOptions& options, const BenchmarkCell& cell, const BenchmarkTask& task,
+                     const RunContext& run) {
+  Record record;
+  record.set("schema_version", Record::kSchemaVersion);
+  record.set("command", "benchmark");
+  record.set("nrec_version", nrec_version());
+  record.set("isa", resolve_isa(run.isa));
+  record.set("task", cell.task);
+  record.set("algorithm", cell.algorithm);
+  record.set("budget", RecordValue(cell.budget));
+  record.set("seed", RecordValue(static_cast<std::int64_t>(cell.seed)));
+  record.set("settings", options.settings);
+  record.set("source", options.sbibm.empty() ? "nrec" : "sbibm");
+  record.set("observations", RecordValue(observation_numbers(task)));
+  record.set("observations_hash", task.hash);
+  record.merge("", cell_settings(options, cell));
+  return record;
+}
+
+std::optional<Record> stored_cell(const fs::path& path, const Record& identity) {
+  std::error_code code;
+  if (!fs::exists(path, code)) return std::nullopt;
+  std::optional<Record> stored;
+  try {
+    stored = record_from_json(read_file(path), path.string());
+  } catch (const IoError&) {
+    return std::nullopt;  // damaged: run again
+  }
+  for (const auto& [name, value] : identity.entries()) {
+    const RecordValue* there = stored->find(name);
+    const std::string was = there ? value_text(*there) : "nothing}";
+    const std::string is = value_text(value);
+    if (was == is) continue;
+    throw ConfigError(
+        fmt::format("{}: this cell was made with {} = {} but now it is {}; choose another --out, or replace "
+                    "the cells that are "
+                    "asked for by --overwrite",
+                    path.string(), name, was.substr(0, was.size() - 1), is.substr(0, is.size() - 1)));
+  }
+  return stored;
+}
+
+std::optional<Record> run_cell(const BenchmarkOptions& options, const BenchmarkCell& cell,
+                               const BenchmarkTask& task, const fs::path& checkpoint, const RunContext& run) {
+  return CellRun(options, cell, task, checkpoint, run).result();
+}
+
+}  // namespace nrec

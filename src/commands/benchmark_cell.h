@@ -1,0 +1,27 @@
+#pragma once
+
+#include <filesystem>
+#include <optional>
+
+#include "commands/benchmark_plan.h"
+#include "commands/benchmark_references.h"
+
+namespace nrec {
+
+/// What two runs of one cell must have in common for one of them to stand for the other.
+Record cell_identity(const BenchmarkOptions& options, const BenchmarkCell& cell, const BenchmarkTask& task,
+                     const RunContext& run);
+
+/// The stored record of a cell, or nothing when there is none that can be read.
+/// Errors   ConfigError: it was made with other settings (the first that differs is named)
+std::optional<Record> stored_cell(const std::filesystem::path& path, const Record& identity);
+
+/// Simulates, trains, samples and measures one cell. Nothing when a stop was requested before its end; the checkpoint then
+/// goes on with its training. A network that did not become usable is a record with the status "failed".
+///
+/// Errors   those of training and sampling
+std::optional<Record> run_cell(const BenchmarkOptions& options, const BenchmarkCell& cell,
+                               const BenchmarkTask& task, const std::filesystem::path& checkpoint,
+                               const RunContext& run);
+
+}  // namespace nrec

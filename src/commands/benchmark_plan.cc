@@ -1,0 +1,244 @@
+#include "commands/benchmark_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <optional>
+
+#include "commands/results.h"
+#include "nrec/core/error.h"
+#include "nrec/core/suggest.h"
+#include "nrec/priors/prior.h"
+#include "nrec/tasks/benchmark_files.h"
+#include "nrec/tasks/task.h"
+#include "nrec/training/train.h"
+
+namespace nrec {
+
+namespace {
+
+const std::vector<std::string> kAlgorithms = {"nre-a", "nre-b", "nre-c"};
+constexpr int kPaperLargestBatch = 10000;
+constexpr std::int64_t kMostCheckedRows = 200'000;  // more rows than any batch: nothing is refused for more
+
+/// A whole number in [low, high]; "1e4" is one, too.
+std::optional<std::int64_t> whole_number(std::string_view text, double low, double high) {
+  double value = 0.0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  if (!(value >= low && value <= high) || value != std::floor(value)) return std::nullopt;
+  return static_cast<std::int64_t>(value);
+}
+
+template <class T>
+void add_once(std::vector<T>& list, const T& value, std::string_view flag) {
+  if (std::find(list.begin(), list.end(), value) != list.end())
+    throw UsageError(fmt::format("{}: {} is given twice; leave one out", flag, value));
+  list.push_back(value);
+}
+
+/// Numbers and ranges "first-last".
+template <class T>
+std::vector<T> number_list(std::string_view flag, const std::vector<std::string>& words, double low,
+                           double high) {
+  std::vector<T> list;
+  for (const std::string& word : words) {
+    // Not the dash of an exponent, 1e-3, and not that of a negative number.
+    const std::size_t dash = word.find('-', 1);
+    const bool is_range = dash != std::string::npos && word[dash - 1] != 'e';
+    const auto first = whole_number(word.substr(0, is_range ? dash : word.size()), low, high);
+    const auto last = is_range ? whole_number(word.substr(dash + 1), low, high) : first;
+    if (!first || !last || *last < *first || *last - *first > 1'000'000) {
+      throw UsageError(fmt::format(
+          "{}: \"{}\" must be a whole number from {:.0f} to {:.0f}, or a range of them such as 1-5", flag,
+          word, low, high));
+    }
+    for (std::int64_t value = *first; value <= *last; ++value) add_once(list, static_cast<T>(value), flag);
+  }
+  if (list.empty())
+    throw UsageError(fmt::format("{}: no number is given; give one, or several: 1,2,5-7", flag));
+  return list;
+}
+
+std::vector<std::string> task_list(const std::vector<std::string>& words) {
+  if (words.empty())
+    throw UsageError("--tasks is missing; name tasks, --tasks two_moons,slcp, or --tasks all");
+  if (words.size() == 1 && words[0] == "all") return task_names();
+  std::vector<std::string> list;
+  for (const std::string& word : words) {
+    make_task(word);  // refuses unknown names
+    add_once(list, word, "--tasks");
+  }
+  return list;
+}
+
+std::vector<std::string> algorithm_list(const std::vector<std::string>& words) {
+  std::vector<std::string> list;
+  for (const std::string& word : words) {
+    if (std::find(kAlgorithms.begin(), kAlgorithms.end(), word) == kAlgorithms.end()) {
+      const std::string nearest = nearest_word(word, kAlgorithms);
+      throw UsageError(fmt::format("--algorithms: \"{}\" is unknown; it must be nre-a, nre-b or nre-c{}",
+                                   word,
+                                   nearest.empty() ? "" : fmt::format("; did you mean \"{}\"?", nearest)));
+    }
+    add_once(list, word, "--algorithms");
+  }
+  if (list.empty()) throw UsageError("--algorithms: none is given; give nre-a, nre-b, nre-c, or several");
+  return list;
+}
+
+}  // namespace
+
+void describe(OptionTable& table, BenchmarkOptions& options) {
+  table.add("", "tasks", &options.tasks, "tasks (docs/methods/tasks.md), or all");
+  table.add("", "algorithms", &options.algorithms, "nre-a, nre-b, nre-c");
+  table.add("", "budgets", &options.budgets, "simulations per network: 1000,1e4");
+  table.add("", "seeds", &options.seeds, "one network per seed: 1-5 or 1,7");
+  table.add("", "observations", &options.observations, "observations of every task, by number");
+  table.add(
+      "", "settings", &options.settings, {"default", "paper"},
+      "what network, training and sampling are where no flag says otherwise: nrec's defaults (the published "
+      "setting of NRE-C), or those of the published benchmark's NRE");
+  table.add("", "sbibm", &options.sbibm, {},
+            "folder of the published benchmark (it holds tasks/): its observations and reference posteriors; "
+            "without it nrec makes its own");
+  table.add(
+      "", "anchors", &options.anchors,
+      "tables (.csv) with published numbers to stand beside: columns task, algorithm, budget and a value");
+  table.add("", "anchor_column", &options.anchor_column, {},
+            "column of the anchors that holds the value; empty: c2st_mean, else c2st");
+  table.add("", "parallel", &options.parallel, {.low = 0, .high = 1024},
+            "cells side by side; 0: as many as threads and memory allow");
+  describe(table, options.network);
+  describe(table, options.training);
+  describe(table, options.sampling);
+}
+
+void use_settings(BenchmarkOptions& options) {
+  options.network = {};
+  options.training = {};
+  options.sampling = {};
+  options.batch_of_validation_size = options.settings == "paper";
+  if (options.settings != "paper") return;
+  options.network = {.hidden_features = 50, .num_blocks = 2, .norm = "none"};
+  options.training.num_classes = 10;
+  options.training.max_num_epochs = std::numeric_limits<int>::max();
+  options.training.stop_after_epochs = 20;
+  options.training.contrast = "independent";
+  options.sampling.method = "slice";
+}
+
+void apply_benchmark_flags(std::span<const OptionOverride> flags, const OptionTable& table,
+                           BenchmarkOptions& options) {
+  for (const OptionOverride& flag : flags) {
+    if (flag.section.empty() && flag.name == "settings") apply(flag, table);
+  }
+  use_settings(options);
+  for (const OptionOverride& flag : flags) {
+    if (flag.section == "training" && flag.name == "loss")
+      throw UsageError(
+          "--loss: the algorithms of a benchmark are its losses; use --algorithms nre-a,nre-b,nre-c");
+    if (flag.section == "sampling" && flag.name == "fix")
+      throw UsageError("--fix: a benchmark compares whole posteriors; leave it out");
+    apply(flag, table);
+    if (flag.section == "training" && flag.name == "training_batch_size")
+      options.batch_of_validation_size = false;
+  }
+}
+
+std::string BenchmarkCell::name() const {
+  return fmt::format("{}-{}-{}-seed{}", task, algorithm, budget, seed);
+}
+
+std::string BenchmarkCell::text() const {
+  return fmt::format("{} {} {} seed {}", task, algorithm, budget, seed);
+}
+
+std::vector<BenchmarkCell> BenchmarkPlan::cells() const {
+  std::vector<BenchmarkCell> list;
+  for (const std::int64_t budget : budgets) {
+    for (const std::string& task : tasks) {
+      for (const std::string& algorithm : algorithms) {
+        for (const std::uint64_t seed : seeds) list.push_back({task, algorithm, budget, seed});
+      }
+    }
+  }
+  return list;
+}
+
+BenchmarkPlan benchmark_plan(const BenchmarkOptions& options) {
+  const double most_observations = options.sbibm.empty() ? 1e6 : kNumBenchmarkObservations;
+  return {task_list(options.tasks), algorithm_list(options.algorithms),
+          number_list<std::int64_t>("--budgets", options.budgets, 10, 1e9),
+          number_list<std::uint64_t>("--seeds", options.seeds, 0, 9e15),
+          number_list<int>("--observations", options.observations, 1, most_observations)};
+}
+
+TrainingOptions cell_training(const BenchmarkOptions& options, const BenchmarkCell& cell) {
+  TrainingOptions training = options.training;
+  training.loss = cell.algorithm;
+  if (options.batch_of_validation_size) {
+    const std::size_t rows =
+        validation_rows(static_cast<std::size_t>(cell.budget), training.validation_fraction, 0).size();
+    training.training_batch_size = static_cast<int>(std::clamp<std::size_t>(rows, 1, kPaperLargestBatch));
+  }
+  return training;
+}
+
+Record cell_settings(const BenchmarkOptions& options, const BenchmarkCell& cell) {
+  Record record;
+  NetworkOptions network = options.network;
+  TrainingOptions training = cell_training(options, cell);
+  SamplingOptions sampling = options.sampling;
+  OptionTable table;
+  describe(table, network);
+  describe(table, training);
+  describe(table, sampling);
+  add_options(record, table);
+  return record;
+}
+
+void check_cells(const BenchmarkOptions& options, const BenchmarkPlan& plan, const RunContext& run) {
+  // A training that is told to stop before its first step checks its arguments and does nothing else. The simulations
+  // matter by their number alone.
+  StopRequest at_once;
+  at_once.request(1);
+  const RunContext silent = {.pool = run.pool, .isa = run.isa, .stop = &at_once};
+  const Prior prior = Prior::from_terms({{{"theta"}, "normal", {{"mean", {0.0}}, {"sd", {1.0}}}}});
+  for (const std::int64_t budget : plan.budgets) {
+    SimulationSet set;
+    set.theta = Matrix<double>(static_cast<std::size_t>(std::min(budget, kMostCheckedRows)), 1);
+    prior.sample(1, Stream::check, 0, set.theta);
+    set.x = set.theta;
+    for (const std::string& algorithm : plan.algorithms) {
+      const TrainingOptions training = cell_training(options, {"", algorithm, budget, 0});
+      try {
+        train(prior, set, options.network, training, silent);
+      } catch (const ShapeError& error) {
+        throw ShapeError(fmt::format("{} with {} simulations: {}", algorithm, budget, error.what()));
+      }
+    }
+  }
+}
+
+std::uint64_t cell_memory(const BenchmarkOptions& options, const BenchmarkCell& cell) {
+  constexpr std::uint64_t kBase = 150u << 20;  // draws, classifiers, distances, buffers
+  const std::unique_ptr<Task> task = make_task(cell.task);
+  const TrainingOptions training = cell_training(options, cell);
+  const auto columns = static_cast<std::uint64_t>(task->dim_theta() + task->dim_x());
+  // Simulations in double, standardised in float, and copies of both while they are prepared.
+  std::uint64_t bytes = kBase + static_cast<std::uint64_t>(cell.budget) * columns * 28;
+  if (options.network.norm == "batch") {  // activations of all pairs of a step
+    const auto batch =
+        static_cast<std::uint64_t>(std::min<std::int64_t>(training.training_batch_size, cell.budget));
+    const std::uint64_t pairs = batch * static_cast<std::uint64_t>(training.num_classes + 1);
+    const auto layers = static_cast<std::uint64_t>(2 * options.network.num_blocks + 3);
+    bytes += pairs * static_cast<std::uint64_t>(options.network.hidden_features) * layers * 4;
+  }
+  return bytes;
+}
+
+}  // namespace nrec
