@@ -17,6 +17,7 @@ class BenchmarkVerb final : public Verb {
     syntax_.name = "benchmark";
     syntax_.summary =
         "tasks x algorithms x budgets x seeds -> a table of metrics; the same command goes on after any end";
+    use_settings(options_);  // what the help shows
     OptionTable& table = syntax_.options;
     nrec::describe(table, output_, false);
     describe(table, program_, false);

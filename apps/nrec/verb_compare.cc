@@ -24,9 +24,27 @@ void print_metrics(const Record& record) {
         "c2st", real("c2st"), real("c2st_chance"), fmt::join(folds, " "), fmt::join(epochs, " "),
         on_off("c2st_z_score"), real("c2st_seconds"));
   }
+  if (record.find("c2st_regularised")) {
+    const auto& epochs = std::get<std::vector<std::int64_t>>(*record.find("c2st_regularised_epochs"));
+    fmt::print(
+        "{:<10} {:<12.6f} {:.4g} = cannot be told apart; regularised, not to be compared with c2st; epochs "
+        "{}; "
+        "{:.2f} s\n",
+        "c2st_reg", real("c2st_regularised"), real("c2st_regularised_chance"), fmt::join(epochs, " "),
+        real("c2st_regularised_seconds"));
+  }
   if (record.find("mmd2")) {
     fmt::print("{:<10} {:<12.6g} 0 = same distribution; bandwidth {:.6g}; z-score {}; {:.2f} s\n", "mmd2",
                real("mmd2"), real("bandwidth"), on_off("mmd_z_score"), real("mmd_seconds"));
+  }
+  if (record.find("mean_error")) {
+    fmt::print("{:<10} {:<12.6g} mean over columns of |mean difference|, in sds of the reference\n",
+               "mean_error", real("mean_error"));
+    fmt::print("{:<10} {:<12.6g} mean over columns of |sd ratio - 1|\n", "sd_error", real("sd_error"));
+  }
+  if (record.find("gaussian_kl")) {
+    fmt::print("{:<10} {:<12.6g} nats between normal distributions with the same means and covariances\n",
+               "kl", real("gaussian_kl"));
   }
 }
 

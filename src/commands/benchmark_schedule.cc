@@ -21,6 +21,7 @@ constexpr std::chrono::milliseconds kBetweenLooks(200);  // at signals and the c
 constexpr double kMemoryShare = 0.8;                     // of what is available
 // Sampling and metrics cost about as much as training on this many simulations; for the time left only.
 constexpr double kFixedCost = 5000.0;
+constexpr double kOverdueShare = 0.25;
 
 double cost(const BenchmarkCell& cell) { return kFixedCost + static_cast<double>(cell.budget); }
 
@@ -147,8 +148,9 @@ class Schedule {
     const double per_cost = seconds_done_ / cost_done_;
     double seconds = 0.0;
     for (std::size_t i = next_; i < cells_.size(); ++i) seconds += per_cost * cost(cells_[i]);
+    // A cell that takes longer than expected will go on for a while.
     for (const auto& [cell, clock] : started_)
-      seconds += std::max(0.0, per_cost * cost(*cell) - clock.seconds());
+      seconds += std::max(kOverdueShare * clock.seconds(), per_cost * cost(*cell) - clock.seconds());
     return seconds / static_cast<double>(side_by_side_);
   }
 

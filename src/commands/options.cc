@@ -125,7 +125,8 @@ void describe(OptionTable& table, ExportOptions& options) {
 }
 
 void describe(OptionTable& table, CompareOptions& options) {
-  table.add("", "metric", &options.metric, "what to compute: c2st, mmd, or both");
+  table.add("", "metric", &options.metric,
+            "what to compute: c2st, mmd, moments (errors of means and sds), gaussian_kl, c2st_regularised");
   table.add("", "z_score", &options.z_score, {"auto", "on", "off"},
             "scale both sets by mean and sd of the reference; auto: for c2st only");
   table.add("", "max_rows", &options.max_rows, {.low = 0, .high = 1e9},

@@ -11,6 +11,9 @@ constexpr std::size_t kHiddenPerColumn = 10;
 constexpr std::size_t kBatchRows = 200;
 constexpr double kTolerance = 1e-4;     // [nats] an epoch must gain, or it counts as flat
 constexpr int kAllowedFlatEpochs = 10;  // training stops at one more in a row
+// Regularised variant.
+constexpr std::size_t kValidationShare = 10;  // one row in so many judges the epochs
+constexpr int kPatience = 10;                 // epochs in a row without a better loss of these rows
 
 }  // namespace
 
@@ -29,6 +32,41 @@ C2stFold::C2stFold(MatrixView<const float> features, std::span<const std::uint8_
       random_(options.seed),
       network_(features.cols, kHiddenPerColumn * features.cols, batch_rows_, SmallMlpAdam{}, options.target) {
   initialise_weights();
+  if (options.regularised) hold_out_validation_rows();
+}
+
+void C2stFold::hold_out_validation_rows() {
+  shuffle_order();
+  const std::size_t count = std::max<std::size_t>(order_.size() / kValidationShare, 1);
+  validation_rows_.assign(order_.end() - static_cast<std::ptrdiff_t>(count), order_.end());
+  std::sort(validation_rows_.begin(), validation_rows_.end());
+  order_.resize(order_.size() - count);
+  shuffle_.resize(order_.size());
+  old_order_.resize(order_.size());
+  validation_probabilities_.resize(count);
+  best_parameters_.resize(network_.num_parameters());
+  network_.get_parameters(best_parameters_);
+}
+
+// Keeps the weights of the epoch whose cross-entropy on the held-out rows is lowest, and puts them back at the end.
+void C2stFold::judge_by_validation() {
+  network_.predict(features_, validation_rows_, validation_probabilities_);
+  double loss = 0.0;
+  for (std::size_t i = 0; i < validation_rows_.size(); ++i) {
+    const double p = std::clamp(static_cast<double>(validation_probabilities_[i]), 1e-7, 1.0 - 1e-7);
+    loss -= std::log(labels_[validation_rows_[i]] != 0 ? p : 1.0 - p);
+  }
+  ++epochs_without_better_;
+  if (loss < best_validation_loss_) {
+    best_validation_loss_ = loss;
+    epochs_without_better_ = 0;
+    network_.get_parameters(best_parameters_);
+  }
+  if (epochs_without_better_ >= kPatience) {
+    is_finished_ = true;
+    status_ = C2stFoldStatus::converged;
+  }
+  if (is_finished_) network_.set_parameters(best_parameters_);
 }
 
 // Weights and biases uniform(-b, b), b = sqrt(6 / (fan_in + fan_out)), layer by layer: the matrix row by row,
@@ -81,13 +119,14 @@ void C2stFold::judge(double loss) {
   }
   flat_epochs_ = loss > best_loss_ - kTolerance ? flat_epochs_ + 1 : 0;
   best_loss_ = std::min(best_loss_, loss);
-  if (flat_epochs_ > kAllowedFlatEpochs) {
+  if (flat_epochs_ > kAllowedFlatEpochs && validation_rows_.empty()) {
     is_finished_ = true;
     status_ = C2stFoldStatus::converged;
   } else if (epochs_ >= max_iterations_) {
     is_finished_ = true;
     status_ = C2stFoldStatus::epoch_limit;
   }
+  if (!validation_rows_.empty()) judge_by_validation();
 }
 
 C2stFold::Score C2stFold::score() {

@@ -45,6 +45,8 @@ class C2stFold {
   void initialise_weights();
   void shuffle_order();
   void judge(double loss);
+  void hold_out_validation_rows();
+  void judge_by_validation();
 
   MatrixView<const float> features_;
   std::span<const std::uint8_t> labels_;
@@ -52,6 +54,11 @@ class C2stFold {
   std::vector<std::uint32_t> shuffle_;    // scratch of shuffle_order
   std::vector<std::uint32_t> old_order_;  // scratch of shuffle_order
   std::vector<std::uint32_t> test_rows_;
+  // Regularised only: rows that judge the epochs, and the best weights by their loss.
+  std::vector<std::uint32_t> validation_rows_;
+  std::vector<float> best_parameters_, validation_probabilities_;
+  double best_validation_loss_ = std::numeric_limits<double>::infinity();
+  int epochs_without_better_ = 0;
   std::size_t batch_rows_;
   int max_iterations_;
   bool keep_loss_curve_;

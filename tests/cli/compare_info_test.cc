@@ -66,6 +66,19 @@ TEST_F(Compare, OptionsAreHeard) {
   EXPECT_EQ(text.last_line(), "nrec compare: done");
 }
 
+TEST_F(Compare, MeasuresMomentsAndTheRegularisedTest) {
+  const Record record = compared({"a.csv", "c.npz", "--metric", "moments,gaussian_kl,c2st_regularised"});
+  EXPECT_EQ(record.find("c2st"), nullptr) << "the published recipe keeps its name for itself";
+  // Shifted by three standard deviations: with 400 rows each the standard error of a mean difference is 0.07.
+  EXPECT_NEAR(std::get<double>(*record.find("mean_error")), 3.0, 0.35);
+  EXPECT_LT(std::get<double>(*record.find("sd_error")), 0.2);
+  EXPECT_EQ(std::get<std::vector<double>>(*record.find("mean_errors")).size(), 2u);
+  EXPECT_NEAR(std::get<double>(*record.find("gaussian_kl")), 9.0, 2.0);
+  EXPECT_GT(std::get<double>(*record.find("c2st_regularised")), 0.95);
+  const Outcome text = run({"compare", "a.csv", "b.npy", "--metric", "moments,gaussian_kl,c2st_regularised"});
+  for (const char* name : {"mean_error", "sd_error", "kl ", "c2st_reg"}) expect_in(text.out, name);
+}
+
 TEST_F(Compare, RefusesWhatDoesNotFit) {
   const auto refuse = [&](const Words& words, int code, const std::string& message) {
     const Outcome outcome = run(words);
