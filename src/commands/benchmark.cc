@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cmath>
 #include <map>
 #include <mutex>
 
@@ -43,7 +44,7 @@ class Benchmark {
         plan_(benchmark_plan(options)),
         cells_(plan_.cells()),
         anchors_(read_anchors(options.anchors, options.anchor_column, plan_)),
-        folder_((check_cells(options, plan_, run), check_source(), output_.out), kBenchmarkFiles, output_) {
+        folder_(checked_out(), kBenchmarkFiles, output_) {
     result_.command.folder = folder_.path();
     start_record();
   }
@@ -78,16 +79,18 @@ class Benchmark {
   }
 
  private:
-  /// Both are asked for before anything is written.
-  void check_source() const {
-    if (options_.sbibm.empty()) return;
+  /// The folder, when everything that can be refused before it is made has been accepted.
+  fs::path checked_out() const {
+    check_cells(options_, plan_, run_);
     std::error_code code;
-    if (fs::is_directory(fs::path(options_.sbibm) / "tasks", code)) return;
-    throw IoError(
-        fmt::format("{}: holds no folder tasks; --sbibm names the folder of the published benchmark whose "
-                    "tasks/<task>/files/num_observation_<N> are to be read; without --sbibm nrec makes its "
-                    "own observations",
-                    options_.sbibm));
+    if (!options_.sbibm.empty() && !fs::is_directory(fs::path(options_.sbibm) / "tasks", code)) {
+      throw IoError(
+          fmt::format("{}: holds no folder tasks; --sbibm names the folder of the published benchmark whose "
+                      "tasks/<task>/files/num_observation_<N> are to be read; without --sbibm nrec makes its "
+                      "own observations",
+                      options_.sbibm));
+    }
+    return output_.out;
   }
 
   void start_record() {
@@ -175,12 +178,17 @@ class Benchmark {
   }
 
   void end(ScheduleStatus status, std::string_view stage) {
-    write_tables();
+    std::string count = fmt::format("{} cells were not looked at", cells_.size());
     std::size_t failed = 0;
-    for (const Record& cell : result_.cells)
-      failed += std::get<std::string>(*cell.find("status")) == "failed" ? 1 : 0;
+    if (!tasks_.empty()) {  // else the tables of an earlier call stay as they are
+      write_tables();
+      for (const Record& cell : result_.cells) {
+        const RecordValue* c2st = cell.find("c2st_mean");
+        if (!c2st || !std::holds_alternative<double>(*c2st) || std::isnan(std::get<double>(*c2st))) ++failed;
+      }
+      count = fmt::format("{} of {} cells are done", result_.cells.size(), cells_.size());
+    }
     CommandResult& command = result_.command;
-    const std::string count = fmt::format("{} of {} cells are done", result_.cells.size(), cells_.size());
     if (status == ScheduleStatus::stopped) {
       command.status = CommandStatus::stopped;
       command.message =
@@ -192,9 +200,16 @@ class Benchmark {
     } else {
       command.message = count;
       if (failed > 0)
-        command.message += fmt::format(", {} of them failed in training (see their records)", failed);
+        command.message += fmt::format(
+            ", {} of them without a usable network or draws (training_message and problems in their records)",
+            failed);
       if (failed == cells_.size()) command.status = CommandStatus::failed;
     }
+    finish_record(failed);
+  }
+
+  void finish_record(std::size_t failed) {
+    CommandResult& command = result_.command;
     command.record.set("status", command_status_name(command.status));
     command.record.set("message", command.message);
     command.record.set("cells_done", result_.cells.size());

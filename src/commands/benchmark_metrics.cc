@@ -99,7 +99,11 @@ class Measurement {
     double log_density = 0.0;
     const MatrixView<const double> theta(reference_.true_parameters.data(), 1,
                                          reference_.true_parameters.size());
-    normalised_log_density(posterior, log_evidence(posterior, run_), theta, {&log_density, 1});
+    const LogEvidence evidence = log_evidence(posterior, run_);
+    result_.log_z = evidence.log_z;
+    result_.log_z_se = evidence.standard_error;
+    result_.log_z_k_hat = evidence.k_hat;
+    normalised_log_density(posterior, evidence, theta, {&log_density, 1});
     result_.nltp = -log_density;
   }
 
@@ -126,9 +130,13 @@ ObservationMetrics measure(const BenchmarkTask& task, std::size_t index, const P
 }
 
 void add_metrics(Record& record, const std::vector<ObservationMetrics>& metrics) {
-  const auto add = [&](const std::string& name, double ObservationMetrics::*field) {
+  const auto list = [&](double ObservationMetrics::*field) {
     std::vector<double> values;
     for (const ObservationMetrics& one : metrics) values.push_back(one.*field);
+    return values;
+  };
+  const auto add = [&](const std::string& name, double ObservationMetrics::*field) {
+    const std::vector<double> values = list(field);
     record.set(name, RecordValue(values));
     record.set(name + "_mean", mean(values));
   };
@@ -143,6 +151,9 @@ void add_metrics(Record& record, const std::vector<ObservationMetrics>& metrics)
   add("median_distance", &ObservationMetrics::median_distance);
   add("nltp", &ObservationMetrics::nltp);
   add("reference_nltp", &ObservationMetrics::reference_nltp);
+  record.set("log_z", RecordValue(list(&ObservationMetrics::log_z)));
+  record.set("log_z_se", RecordValue(list(&ObservationMetrics::log_z_se)));
+  record.set("log_z_k_hat", RecordValue(list(&ObservationMetrics::log_z_k_hat)));
   std::vector<std::string> problems;
   for (const ObservationMetrics& one : metrics) problems.push_back(one.problem);
   record.set("problems", RecordValue(problems));

@@ -21,7 +21,9 @@ struct ObservationMetrics {
   double median_distance = c2st;
   double nltp = c2st;            // minus log of the normalised estimated density at the true parameters
   double reference_nltp = c2st;  // the same of the exact posterior
-  std::string problem;           // what could not be measured, and why
+  double log_z = c2st, log_z_se = c2st,
+         log_z_k_hat = c2st;  // of the evidence that normalises the estimated density
+  std::string problem;        // what could not be measured, and why
 };
 
 /// Measures draws against the reference posterior of observation `index` of a task. Both sets are brought to one size, by

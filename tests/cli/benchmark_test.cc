@@ -230,6 +230,24 @@ TEST_F(Benchmark, RefusesCellsOfOtherSettings) {
   EXPECT_GT(fs::file_size(folder_ / "b/references/two_moons/observation_1.npz"), 1000u);
 }
 
+TEST_F(Benchmark, CountsCellsThatCouldNotBeMeasured) {
+  const Outcome outcome = run({"benchmark", "--tasks",
+                               "two_moons", "--budgets",
+                               "100",       "--observations",
+                               "1",         "--hidden-features",
+                               "8",         "--norm",
+                               "layer",     "--num-classes",
+                               "4",         "--training-batch-size",
+                               "32",        "--max-num-epochs",
+                               "2",         "--num-samples",
+                               "10",        "--out",
+                               "b"});
+  EXPECT_EQ(outcome.code, 1) << outcome.err;
+  expect_in(outcome.last_line(), "1 of 1 cells are done, 1 of them without a usable network or draws");
+  expect_in(content("b/cells/two_moons-nre-c-100-seed1.json"), "10 draws are too few to compare");
+  expect_in(content("b/table.csv"), "two_moons,nre-c,100,1,1,,");
+}
+
 TEST_F(Benchmark, KnowsThePublishedSettings) {
   const Outcome outcome = run({"benchmark", "--tasks", "two_moons", "--algorithms", "nre-b", "--budgets",
                                "200", "--observations", "1", "--settings", "paper", "--max-num-epochs", "3",
