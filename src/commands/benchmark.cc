@@ -51,6 +51,7 @@ class Benchmark {
 
   BenchmarkResult result() {
     folder_.refuse_inputs(options_.anchors);
+    remove_unfinished_files();
     if (output_.overwrite) remove_asked_for();
     std::optional<std::vector<BenchmarkTask>> tasks =
         benchmark_tasks(options_, plan_, folder_.file("references"), run_);
@@ -119,6 +120,17 @@ class Benchmark {
   }
   Record identity(const BenchmarkCell& cell) const {
     return cell_identity(options_, cell, task_of(cell), run_);
+  }
+
+  /// What a sudden end in the middle of a write left. The folder is locked: nobody is writing there now.
+  void remove_unfinished_files() const {
+    std::error_code ignored;
+    std::vector<fs::path> found;
+    for (const auto& entry : fs::recursive_directory_iterator(folder_.path(), ignored)) {
+      const std::string name = entry.path().filename().string();
+      if (name.starts_with(".nrec-") && name.ends_with(".tmp")) found.push_back(entry.path());
+    }
+    for (const fs::path& path : found) fs::remove(path, ignored);
   }
 
   void remove_asked_for() const {
