@@ -7,6 +7,7 @@
 #include "commands/failures.h"
 #include "commands/inputs.h"
 #include "commands/results.h"
+#include "commands/sampling_stage.h"
 #include "nrec/io/file.h"
 
 namespace nrec {
@@ -59,7 +60,8 @@ class Run {
     }
     if (observation) {
       check_observation(*observation, simulations_);
-      const std::string outside = outside_warning(columns_outside(simulations_.set, observation->x_o));
+      const std::string outside =
+          outside_warning(columns_outside(simulations_.set, observation->x_o), observation->x_o.rows());
       if (!outside.empty()) context_.log.warning(outside);
     }
     record_inputs();
@@ -112,9 +114,9 @@ class Run {
     RunContext part = context_;
     part.time_limit = seconds_left();
     const CommandStatus trained = result_.status;
-    const SamplingStage stage{
-        *estimator_, estimator_hash_, observation.x_o, problem_.sampling, problem_.check, theta,
-        x,           folder_,         output_.resume};
+    const SamplingStage stage{*estimator_,    estimator_hash_, observation, problem_.sampling,
+                              problem_.check, theta,           x,           folder_,
+                              output_.resume};
     stage.run(part, result_);
     if (result_.status == CommandStatus::done) result_.status = trained;
   }

@@ -98,10 +98,9 @@ void SuccessEvaluator::operator()(MatrixView<const double> theta, std::span<doub
   std::fill(log_p.begin(), log_p.end(), s.log_rate);
   if (!s.network) return;
   Matrix<float> encoded(theta.rows, theta.cols);
-  std::vector<float> logits(theta.rows);
   encode_theta(s.prior, s.standardiser, theta, encoded, s.pool);
-  (*s.network)(encoded, logits);
-  for (std::size_t i = 0; i < logits.size(); ++i) log_p[i] = -softplus(-static_cast<double>(logits[i]));
+  (*s.network)(encoded, log_p);
+  for (double& value : log_p) value = -softplus(-value);
 }
 
 }  // namespace nrec

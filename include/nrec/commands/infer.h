@@ -11,6 +11,7 @@
 #include "nrec/core/record.h"
 #include "nrec/core/run_context.h"
 #include "nrec/diagnostics/quick_check.h"
+#include "nrec/inference/posterior_draws.h"
 #include "nrec/inference/summarise.h"
 
 namespace nrec {
@@ -32,7 +33,8 @@ struct CommandResult {
   std::string message;                     // one sentence: why it ended
   std::filesystem::path folder;            // where the files are
   Record record;                           // all that record.json holds
-  std::vector<MarginalSummary> marginals;  // empty where there are no draws
+  std::vector<MarginalSummary> marginals;  // of a single posterior; empty where there are no draws
+  std::vector<PosteriorDraws> batch;       // rows = "batch": one for every observation
   std::optional<CheckReport> check;        // empty where nothing was checked
 };
 
