@@ -37,6 +37,19 @@ Posterior Posterior::from_log_ratio(Prior prior, LogRatio log_ratio, LogRatioGra
 
 namespace {
 
+/// Turns gradients with respect to u of the prior's own transform into those with respect to u of `space`, the prior without
+/// walls: they differ in the columns whose own u is theta itself.
+void to_space_without_walls(const Prior& prior, const Prior& space, MatrixView<const double> u,
+                            MatrixView<double> d) {
+  Matrix<double> slope(d.rows, d.cols);
+  std::fill(slope.values().begin(), slope.values().end(), 1.0);
+  space.pull_back(u, slope);
+  for (std::size_t j = 0; j < d.cols; ++j) {
+    if (!prior.is_identity(j)) continue;
+    for (std::size_t i = 0; i < d.rows; ++i) d(i, j) *= slope(i, j);
+  }
+}
+
 /// The estimator with its network ready for the rows of x, whose log ratios add.
 class EstimatorRatio {
  public:
@@ -53,15 +66,11 @@ class EstimatorRatio {
   void gradients(MatrixView<const double> theta, MatrixView<const double> u, std::span<double> log_ratio,
                  MatrixView<double> d_u) const {
     evaluate_.with_gradient(encode(theta), log_ratio, d_u);
-    // The network sees u of the prior's own transform. Where that is theta itself, d theta / d u comes on top.
-    Matrix<double> slope(theta.rows, theta.cols);
-    std::fill(slope.values().begin(), slope.values().end(), 1.0);
-    space_.pull_back(u, slope);
     for (std::size_t j = 0; j < theta.cols; ++j) {
-      const bool is_theta = estimator_.prior.is_identity(j);
       const double scale = estimator_.theta_standardiser.scale[j];
-      for (std::size_t i = 0; i < theta.rows; ++i) d_u(i, j) *= (is_theta ? slope(i, j) : 1.0) / scale;
+      for (std::size_t i = 0; i < theta.rows; ++i) d_u(i, j) /= scale;
     }
+    to_space_without_walls(estimator_.prior, space_, u, d_u);
   }
 
  private:
@@ -75,6 +84,40 @@ class EstimatorRatio {
   ThreadPool& pool_;
   Prior space_;
   PairEvaluator evaluate_;
+};
+
+/// log P(ok | theta) - log P(ok) for each of the rows of x, none of which failed, to be added to their log ratio.
+class SuccessRatio {
+ public:
+  SuccessRatio(const SuccessModel& model, const Prior& prior, std::size_t num_rows, const RunContext& run)
+      : prior_(prior),
+        space_(prior.without_walls()),
+        log_rate_(std::log(model.rate())),
+        num_rows_(static_cast<double>(num_rows)),
+        evaluate_(model, prior, run) {}
+
+  void add_values(MatrixView<const double> theta, std::span<double> log_ratio) const {
+    std::vector<double> log_p(theta.rows);
+    evaluate_(theta, log_p);
+    for (std::size_t i = 0; i < log_p.size(); ++i) log_ratio[i] += num_rows_ * (log_p[i] - log_rate_);
+  }
+
+  void add_gradients(MatrixView<const double> theta, MatrixView<const double> u, std::span<double> log_ratio,
+                     MatrixView<double> d_u) const {
+    std::vector<double> log_p(theta.rows);
+    Matrix<double> d(theta.rows, theta.cols);
+    evaluate_.with_gradient(theta, log_p, d);
+    to_space_without_walls(prior_, space_, u, d);
+    for (std::size_t i = 0; i < log_p.size(); ++i) {
+      log_ratio[i] += num_rows_ * (log_p[i] - log_rate_);
+      for (std::size_t j = 0; j < d.cols(); ++j) d_u(i, j) += num_rows_ * d(i, j);
+    }
+  }
+
+ private:
+  Prior prior_, space_;
+  double log_rate_, num_rows_;
+  SuccessEvaluator evaluate_;
 };
 
 }  // namespace
@@ -92,35 +135,45 @@ Posterior Posterior::from_iid_rows(const RatioEstimator& estimator, MatrixView<c
     std::copy(row.begin(), row.end(), x.row(i).begin());
   }
   const auto ratio = std::make_shared<const EstimatorRatio>(estimator, x, run);
-  const auto log_r = [ratio](MatrixView<const double> theta, std::span<double> log_ratio) {
-    ratio->values(theta, log_ratio);
+  std::shared_ptr<const SuccessRatio> success;  // null: no row failed, or at a constant rate
+  if (estimator.success && estimator.success->network)
+    success = std::make_shared<const SuccessRatio>(*estimator.success, estimator.prior, x_o.rows, run);
+  Posterior posterior(estimator.prior,
+                      [ratio, success](MatrixView<const double> theta, std::span<double> log_ratio) {
+                        ratio->values(theta, log_ratio);
+                        if (success) success->add_values(theta, log_ratio);
+                      });
+  posterior.gradient_ = [ratio, success](MatrixView<const double> theta, MatrixView<const double> u,
+                                         std::span<double> log_ratio, MatrixView<double> d_u) {
+    ratio->gradients(theta, u, log_ratio, d_u);
+    if (success) success->add_gradients(theta, u, log_ratio, d_u);
   };
-  if (estimator.success && estimator.success->network) {
-    const auto success = std::make_shared<SuccessEvaluator>(*estimator.success, estimator.prior, run);
-    const double log_rate = std::log(estimator.success->rate());
-    const auto rows = static_cast<double>(x_o.rows);  // each of them was a success
-    // Without a gradient: that of the success model is not there yet.
-    return Posterior(estimator.prior, [log_r, success, log_rate, rows](MatrixView<const double> theta,
-                                                                       std::span<double> log_ratio) {
-      std::vector<double> log_p(theta.rows);
-      (*success)(theta, log_p);
-      log_r(theta, log_ratio);
-      for (std::size_t i = 0; i < log_p.size(); ++i) log_ratio[i] += rows * (log_p[i] - log_rate);
-    });
-  }
-  Posterior posterior(estimator.prior, log_r);
-  posterior.gradient_ = [ratio](MatrixView<const double> theta, MatrixView<const double> u,
-                                std::span<double> log_ratio,
-                                MatrixView<double> d_u) { ratio->gradients(theta, u, log_ratio, d_u); };
   return posterior;
 }
 
 Posterior Posterior::conditioned(const ConditionedPrior& conditioned) const {
   if (conditioned.free_columns.size() == prior_.dim()) return *this;
-  return Posterior(conditioned.prior, [function = function_, conditioned](MatrixView<const double> theta,
-                                                                          std::span<double> log_ratio) {
+  Posterior posterior(conditioned.prior, [function = function_, conditioned](MatrixView<const double> theta,
+                                                                             std::span<double> log_ratio) {
     function(conditioned.all_columns(theta), log_ratio);
   });
+  if (!gradient_) return posterior;
+  // A free column has the same support with and without the others, so its u is the same in both spaces.
+  posterior.gradient_ = [gradient = gradient_, space = unbounded_prior_, conditioned](
+                            MatrixView<const double> theta, MatrixView<const double> u,
+                            std::span<double> log_ratio, MatrixView<double> d_u) {
+    const Matrix<double> all_theta = conditioned.all_columns(theta);
+    Matrix<double> all_u(all_theta.rows(), all_theta.cols()), d_all(all_theta.rows(), all_theta.cols());
+    space.to_unbounded(all_theta, all_u);
+    for (std::size_t i = 0; i < u.rows; ++i) {  // far out theta stands on a bound and has forgotten its u
+      for (std::size_t j = 0; j < u.cols; ++j) all_u(i, conditioned.free_columns[j]) = u(i, j);
+    }
+    gradient(all_theta, all_u, log_ratio, d_all);
+    for (std::size_t i = 0; i < u.rows; ++i) {
+      for (std::size_t j = 0; j < u.cols; ++j) d_u(i, j) = d_all(i, conditioned.free_columns[j]);
+    }
+  };
+  return posterior;
 }
 
 void Posterior::log_ratio(MatrixView<const double> theta, std::span<double> log_ratio) const {

@@ -101,7 +101,7 @@ TEST_F(Failures, EverySamplerDrawsFromIt) {
   const double mean = mean_of(estimators_[0]);
   SamplingOptions options;
   options.num_samples = 5000;
-  for (const char* method : {"rejection", "slice", "auto"}) {
+  for (const char* method : {"rejection", "slice", "nuts", "auto"}) {
     options.method = method;
     const PosteriorDraws draws = sample(posterior, options, RunContext{.pool = *pool_});
     ASSERT_EQ(draws.status, SamplingStatus::complete) << draws.message;
