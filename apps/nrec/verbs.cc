@@ -135,9 +135,9 @@ int finish(const FinishedRun& run, ProgressSink& sink) {
   if (code == kChecksFailed) text += "; the checks failed (--strict)";
   if (run.can_resume && (code == kBudgetSpent || result.status == CommandStatus::stopped))
     text += "; to go on: " + resume_command(run.words) +
-            // Sampling starts over, so the same budget would end it at the same draw.
-            (code == kBudgetSpent && result.record.find("sampling.status")
-                 ? " with a larger budget of evaluations or seconds"
+            // Evaluations are counted from the start; seconds are those of one call.
+            (code == kBudgetSpent && result.record.find("sampling.key")
+                 ? ", with a larger --max-evaluations where these are spent"
                  : "");
   text += fmt::format("; {} in {}", code == kDone || code == kChecksFailed ? "results" : "what there is lies",
                       result.folder.string());

@@ -17,8 +17,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::array kInferFiles = {files::kEstimator, files::kCheckpoint,  files::kDrawsNpz,
-                                    files::kDrawsCsv,  files::kDrawsNetcdf, files::kRecord,
-                                    files::kConfig};
+                                    files::kDrawsCsv,  files::kDrawsNetcdf, files::kEvaluations,
+                                    files::kRecord,    files::kConfig};
 constexpr std::array kTrainFiles = {files::kEstimator, files::kCheckpoint, files::kRecord, files::kConfig};
 constexpr double kTrainingShare = 0.9;  // of a time limit, when sampling is to follow
 

@@ -13,7 +13,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array kSampleFiles = {files::kDrawsNpz, files::kDrawsCsv, files::kDrawsNetcdf, files::kRecord};
+constexpr std::array kSampleFiles = {files::kDrawsNpz, files::kDrawsCsv, files::kDrawsNetcdf,
+                                     files::kEvaluations, files::kRecord};
 
 fs::path model_file(const std::string& model) {
   if (model.empty())

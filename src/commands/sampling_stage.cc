@@ -8,6 +8,7 @@
 #include "commands/draws_netcdf.h"
 #include "commands/posterior_facts.h"
 #include "commands/results.h"
+#include "inference/evaluation_log.h"
 #include "nrec/core/error.h"
 #include "nrec/inference/sample_many.h"
 #include "nrec/io/file.h"
@@ -106,12 +107,23 @@ class Sampling {
     write_record(result_.record, stage_.folder);
   }
 
+  /// Draws through a log of the network's answers, which stays behind when a signal or a budget ends them.
+  void draw_logged(const Posterior& target) {
+    const auto log = std::make_shared<EvaluationLog>(stage_.folder.file(files::kEvaluations), key_,
+                                                     stage_.resume, context_.log);
+    all_[0] = draws_with_facts(recorded(target, log), conditioned_, stage_.sampling, context_);
+    if (log->num_replayed() > 0)
+      context_.log.info(
+          fmt::format("went on with sampling after {} evaluations of the earlier run", log->num_replayed()));
+    if (is_final(all_[0].status)) log->remove();
+  }
+
   void draw_one(const Stopwatch& watch) {
     const Posterior target = posterior(0, context_);
     if (all_[0].method.empty()) {
       context_.log.info(fmt::format("sampling {} draws", stage_.sampling.num_samples));
       disown_files();
-      all_[0] = draws_with_facts(target, conditioned_, stage_.sampling, context_);
+      draw_logged(target);
       save();
     } else {
       add_sampling(result_.record, all_[0]);

@@ -176,6 +176,27 @@ Posterior Posterior::conditioned(const ConditionedPrior& conditioned) const {
   return posterior;
 }
 
+Posterior Posterior::through(
+    std::function<void(const LogRatio& ask, MatrixView<const double> theta, std::span<double> log_ratio)>
+        values,
+    std::function<void(const LogRatioGradient& ask, MatrixView<const double> theta,
+                       std::span<double> log_ratio, MatrixView<double> d_u)>
+        gradients) const {
+  Posterior posterior(prior_, [ask = function_, values = std::move(values)](MatrixView<const double> theta,
+                                                                            std::span<double> log_ratio) {
+    values(ask, theta, log_ratio);
+  });
+  if (!gradient_) return posterior;
+  posterior.gradient_ = [ask = gradient_, gradients = std::move(gradients)](
+                            MatrixView<const double> theta, MatrixView<const double> u,
+                            std::span<double> log_ratio, MatrixView<double> d_u) {
+    const LogRatioGradient ask_at = [&](MatrixView<const double> at, std::span<double> out,
+                                        MatrixView<double> d_out) { ask(at, u, out, d_out); };
+    gradients(ask_at, theta, log_ratio, d_u);
+  };
+  return posterior;
+}
+
 void Posterior::log_ratio(MatrixView<const double> theta, std::span<double> log_ratio) const {
   if (theta.cols != prior_.dim() || log_ratio.size() != theta.rows) {
     throw ShapeError("posterior: theta is [" + std::to_string(theta.rows) + ", " +

@@ -47,9 +47,9 @@ class SimulationFailureError : public DomainError {
 /// Simulations and an observation -> estimator, posterior draws and a verdict: the whole way in one run.
 ///
 /// Writes estimator.safetensors, draws.npz, draws.csv, record.json, config.toml and checkpoint.safetensors
-/// into the output folder. With `resume` training goes on from the checkpoint, and draws that belong to the
-/// same estimator, observation and options are taken over. Of a time limit training gets at most nine tenths,
-/// so that there is a posterior to look at.
+/// into the output folder. With `resume` training goes on from the checkpoint, draws that belong to the
+/// same estimator, observation and options are taken over, and those that were cut off go on. Of a time limit
+/// training gets at most nine tenths, so that there is a posterior to look at.
 ///
 /// Errors   those of read_problem's parts, train() and sample(); SimulationFailureError
 CommandResult infer(const Problem& problem, const OutputOptions& output, const RunContext& run);

@@ -55,6 +55,15 @@ class Posterior {
   /// this posterior with the fixed values inserted.
   Posterior conditioned(const ConditionedPrior& conditioned) const;
 
+  /// The same posterior with something between it and its askers: `values` is called instead of the log ratio, and `gradients`
+  /// instead of the log ratio with its gradient with respect to u of unbounded_prior(); each is handed what it stands for.
+  Posterior through(
+      std::function<void(const LogRatio& ask, MatrixView<const double> theta, std::span<double> log_ratio)>
+          values,
+      std::function<void(const LogRatioGradient& ask, MatrixView<const double> theta,
+                         std::span<double> log_ratio, MatrixView<double> d_u)>
+          gradients) const;
+
   const Prior& prior() const { return prior_; }
   /// prior() with the bijection that fits the support in every term: its u are the coordinates of log_density_gradient.
   const Prior& unbounded_prior() const { return unbounded_prior_; }
