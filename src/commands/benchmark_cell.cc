@@ -94,7 +94,7 @@ class CellRun {
     const bool resumed = fs::exists(checkpoint_);
     TrainingResult trained =
         train(task_.task->prior(), simulations, options_.network, cell_training(options_, cell_), run_,
-              {.path = checkpoint_, .resume = true});
+              {.path = checkpoint_, .resume = true}, &task_.task->simulator());
     add_training_facts(record_, trained.summary, watch.seconds(), resumed);
     return std::move(trained.estimator);
   }

@@ -12,6 +12,7 @@
 #include "nrec/core/error.h"
 #include "nrec/core/suggest.h"
 #include "nrec/priors/prior.h"
+#include "nrec/simulation/simulator.h"
 #include "nrec/tasks/benchmark_files.h"
 #include "nrec/tasks/task.h"
 #include "nrec/training/train.h"
@@ -210,6 +211,9 @@ void check_cells(const BenchmarkOptions& options, const BenchmarkPlan& plan, con
   at_once.request(1);
   const RunContext silent = {.pool = run.pool, .isa = run.isa, .stop = &at_once};
   const Prior prior = Prior::from_terms({{{"theta"}, "normal", {{"mean", {0.0}}, {"sd", {1.0}}}}});
+  const FunctionSimulator copy(
+      "copy", 1, 1,
+      [](std::span<const double> theta, RandomStream&, std::span<double> x) { x[0] = theta[0]; });
   for (const std::int64_t budget : plan.budgets) {
     SimulationSet set;
     set.theta = Matrix<double>(static_cast<std::size_t>(std::min(budget, kMostCheckedRows)), 1);
@@ -218,7 +222,7 @@ void check_cells(const BenchmarkOptions& options, const BenchmarkPlan& plan, con
     for (const std::string& algorithm : plan.algorithms) {
       const TrainingOptions training = cell_training(options, {"", algorithm, budget, 0});
       try {
-        train(prior, set, options.network, training, silent);
+        train(prior, set, options.network, training, silent, {}, &copy);
       } catch (const ShapeError& error) {
         throw ShapeError(fmt::format("{} with {} simulations: {}", algorithm, budget, error.what()));
       }

@@ -7,24 +7,6 @@
 
 namespace nrec {
 
-std::string_view sampling_status_name(SamplingStatus status) {
-  switch (status) {
-    case SamplingStatus::complete:
-      return "complete";
-    case SamplingStatus::budget_spent:
-      return "budget spent";
-    case SamplingStatus::stopped:
-      return "stopped";
-    case SamplingStatus::chains_disagree:
-      return "chains disagree";
-    case SamplingStatus::weights_unreliable:
-      return "weights unreliable";
-    case SamplingStatus::no_support:
-      break;
-  }
-  return "no support";
-}
-
 void describe(OptionTable& table, SamplingOptions& options) {
   const char* section = "sampling";
   table.add(
