@@ -3,8 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <condition_variable>
 #include <limits>
+#include <mutex>
+#include <thread>
 
 #include "commands/results.h"
 #include "nrec/core/error.h"
@@ -25,6 +29,7 @@ constexpr std::size_t kReferenceRows = 10'000;
 constexpr std::uint64_t kReferenceSeed = 1;
 constexpr double kLargestError = 5e-3;  // total variation; a C2ST would gain at most half of it
 constexpr int kMostAttempts = 20;
+constexpr std::chrono::milliseconds kBetweenLooks(100);  // at signals and the clock
 
 std::string bytes_of(std::span<const double> values) {
   return {reinterpret_cast<const char*>(values.data()), values.size_bytes()};
@@ -60,6 +65,28 @@ double number_of(const Record& record, const char* name) {
     return static_cast<double>(std::get<std::int64_t>(*value));
   return value_of<double>(record, name);
 }
+
+/// While it lives, stop() asks for what the run's own stop request and its time limit ask for: making a reference posterior
+/// takes long and heeds a stop request only.
+class Watchdog {
+ public:
+  explicit Watchdog(const RunContext& run)
+      : thread_([this, &run](const std::stop_token& end) {
+          const Stopwatch watch;
+          std::unique_lock lock(mutex_);
+          while (!end.stop_requested()) {
+            if (run.stop_requested() || watch.seconds() > run.time_limit) stop_.request(1);
+            ended_.wait_for(lock, end, kBetweenLooks, [] { return false; });
+          }
+        }) {}
+  const StopRequest& stop() const { return stop_; }
+
+ private:
+  StopRequest stop_;
+  std::mutex mutex_;
+  std::condition_variable_any ended_;
+  std::jthread thread_;  // the last member: it ends first
+};
 
 /// Prepares the references of one task.
 class References {
@@ -201,8 +228,10 @@ class References {
 
 std::optional<std::vector<BenchmarkTask>> benchmark_tasks(const BenchmarkOptions& options,
                                                           const BenchmarkPlan& plan, const fs::path& folder,
-                                                          const RunContext& run) {
-  const Stopwatch watch;
+                                                          const RunContext& asked) {
+  const Watchdog watchdog(asked);
+  RunContext run = asked;
+  run.stop = &watchdog.stop();
   std::vector<BenchmarkTask> tasks;
   std::size_t done = 0;
   for (const std::string& name : plan.tasks) {
@@ -216,7 +245,7 @@ std::optional<std::vector<BenchmarkTask>> benchmark_tasks(const BenchmarkOptions
                         .total = static_cast<double>(plan.tasks.size() * plan.observations.size()),
                         .unit = "reference posterior",
                         .detail = fmt::format("{} observation {}", name, number)});
-      if (run.stop_requested() || watch.seconds() > run.time_limit) return std::nullopt;
+      if (run.stop_requested()) return std::nullopt;
       std::optional<BenchmarkReference> reference = references.get(number);
       if (!reference) return std::nullopt;
       std::ranges::copy(reference->x_o, entry.x_o.row(entry.references.size()).begin());

@@ -209,6 +209,26 @@ TEST_F(Benchmark, StopsOnSignalsAndAtItsTimeLimit) {
   expect_in(content("b/table.csv"), "two_moons,nre-a,200,0,0,,");
 }
 
+TEST_F(Benchmark, StopsWhileItMakesReferencePosteriors) {
+  const Words line =
+      words({"--tasks", "bernoulli_glm", "--budgets", "100", "--observations", "1-200", "--out", "b"});
+  RunningProgram program = start(line);
+  ASSERT_TRUE(wait_for("b/references/bernoulli_glm", 1));
+  program.send(SIGTERM);
+  const Outcome stopped = program.wait();
+  EXPECT_EQ(stopped.code, 128 + SIGTERM) << stopped.err;
+  expect_in(stopped.last_line(),
+            "stopped on request while preparing references; the cells were not looked at");
+  const std::size_t kept = count("b/references/bernoulli_glm");
+  Words limited = line;
+  limited.insert(limited.end(), {"--time-limit", "0.3"});
+  const Outcome spent = run(limited);
+  EXPECT_EQ(spent.code, 5) << spent.err;
+  expect_in(spent.last_line(), "time limit reached while preparing references");
+  EXPECT_GE(count("b/references/bernoulli_glm"), kept) << "what was made is kept";
+  EXPECT_FALSE(exists("b/table.csv"));
+}
+
 TEST_F(Benchmark, RefusesCellsOfOtherSettings) {
   const auto one = [](const Words& more) {
     Words line = words({"--tasks", "two_moons", "--budgets", "100", "--observations", "1", "--max-num-epochs",
