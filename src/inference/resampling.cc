@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 namespace nrec {
 
@@ -78,6 +79,25 @@ std::vector<std::size_t> Resampling::draw(std::size_t num_draws, double uniform)
       rows.push_back(row);
   });
   rows.resize(num_draws, last);  // a sum that rounding left below 1
+  return rows;
+}
+
+std::vector<std::size_t> systematic_rows(std::span<const double> weights, std::size_t num_draws,
+                                         double uniform) {
+  const double total = std::accumulate(weights.begin(), weights.end(), 0.0);
+  std::vector<std::size_t> rows;
+  rows.reserve(num_draws);
+  double sum = 0.0;
+  std::size_t last = 0;
+  for (std::size_t row = 0; row < weights.size(); ++row) {
+    if (!(weights[row] > 0)) continue;
+    sum += weights[row];
+    last = row;
+    while (rows.size() < num_draws &&
+           (static_cast<double>(rows.size()) + uniform) * total < static_cast<double>(num_draws) * sum)
+      rows.push_back(row);
+  }
+  rows.resize(num_draws, last);  // a sum that rounding left below the total
   return rows;
 }
 

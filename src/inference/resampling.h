@@ -39,6 +39,12 @@ class Resampling {
   std::vector<double> heavy_;  // normalised weights above 1 / most_draws: the only ones that can come twice
 };
 
+/// Rows of num_draws systematic draws with weights >= 0 that need not be normalised, in ascending order.
+///
+/// Shapes   uniform in (0, 1): the only random number
+std::vector<std::size_t> systematic_rows(std::span<const double> weights, std::size_t num_draws,
+                                         double uniform);
+
 /// n^2 / sum of copies^2, and how many rows there are, of ascending rows.
 struct Copies {
   std::size_t distinct = 0;
