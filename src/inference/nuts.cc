@@ -283,9 +283,8 @@ PosteriorDraws sample_by_nuts(const Posterior& posterior, const SamplingOptions&
   }
   if (!posterior.has_gradient()) {
     throw UnsupportedError(
-        "sampling: method = \"nuts\" needs the gradient of the log ratio, which there is none of here (a "
-        "success model, fixed parameters, or a function without one); "
-        "use method = \"slice\"");
+        "sampling: method = \"nuts\" needs the gradient of the log ratio, but it was given without one; use "
+        "method = \"slice\"");
   }
   return NutsSampler(posterior, options, run).draw();
 }
