@@ -14,7 +14,16 @@ namespace {
 
 // Counts, not seconds, so that the choice does not depend on the machine.
 constexpr std::int64_t kPilotEvaluations = 500000;
-constexpr std::int64_t kMostPilots = 25;  // what independent draws may cost: about as much as slice sampling
+// What independent draws may cost: about as much as slice sampling.
+constexpr double kEvaluationsPerDraw = 1250.0;
+constexpr std::int64_t kLeastAffordable = 2 * kPilotEvaluations;
+
+/// The most evaluations that independent draws are worth, and that the budget allows.
+std::int64_t affordable(const SamplingOptions& options) {
+  const double share = kEvaluationsPerDraw * static_cast<double>(options.num_samples);
+  const double most = std::max(share, static_cast<double>(kLeastAffordable));
+  return static_cast<std::int64_t>(std::min(most, static_cast<double>(options.max_evaluations)));
+}
 
 /// The draws with the reason of the choice.
 PosteriorDraws explained(PosteriorDraws draws, const char* format, double value) {
@@ -47,11 +56,12 @@ PosteriorDraws sample_automatically(const Posterior& posterior, const SamplingOp
   if (status == SamplingStatus::complete)
     return explained(rejection.result(status), "rejection because it accepts %.2g", rate);
   if (status != SamplingStatus::budget_spent || rejection.is_spent()) return rejection.result(status);
+  const std::int64_t most = affordable(options);
   const bool is_quick =
-      static_cast<std::int64_t>(rejection.num_accepted()) * kMostPilots >= options.num_samples;
+      rate > 0.0 && static_cast<double>(options.num_samples) / rate <= static_cast<double>(most);
   ImportanceSampler importance(posterior, options, run);
   importance.take_over(rejection.take_log_ratios(), rejection.evaluations(), rejection.seconds());
-  if (!is_quick && importance.candidates_needed(kMostPilots * kPilotEvaluations)) {
+  if (!is_quick && importance.candidates_needed(static_cast<std::size_t>(most))) {
     PosteriorDraws draws = importance.draw();
     if (draws.status != SamplingStatus::weights_unreliable)
       return explained(std::move(draws),

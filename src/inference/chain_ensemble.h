@@ -51,7 +51,7 @@ class ChainEnsemble {
   /// Every chain updates every coordinate once, in its own random order, leaving prior x ratio^exponent as it is. False when
   /// the budget ended first: the chains are then in the middle of the sweep.
   bool sweep(double exponent);
-  /// Every chain tries two jumps: one of all coordinates, one of some. False when the budget ended first.
+  /// Every chain tries a few jumps, of all coordinates and of some in turn. False when the budget ended first.
   bool jump(const ModeJumps& jumps, double exponent);
   /// Moves the widths to the brackets of the last sweep: by `share` of the way, in logarithms.
   void adapt_widths(double share);

@@ -20,6 +20,7 @@ constexpr std::size_t kMostChains = 24;
 constexpr std::size_t kWarmup = 150;
 // After the warm-up; where fewer draws are wanted, they are thinned, because R-hat cannot judge short chains.
 constexpr std::size_t kLeastIterations = 250;
+constexpr std::size_t kJumps = 4;  // before a transition, which costs some ten times as much
 constexpr double kTargetAcceptance = 0.8;
 constexpr int kMostStepSizeTrials = 100;  // doublings or halvings: 30 powers of ten
 constexpr double kSecondsBetweenUpdates = 0.5;
@@ -36,7 +37,8 @@ class NutsSampler {
         wanted_(static_cast<std::size_t>(options.num_samples)),
         num_chains_(std::min(kMostChains, wanted_)),
         thinning_(thinning_for((wanted_ + num_chains_ - 1) / num_chains_)),
-        iterations_(kWarmup + (wanted_ + num_chains_ - 1) / num_chains_ * thinning_),
+        draws_per_chain_((wanted_ + num_chains_ - 1) / num_chains_),
+        length_(draws_per_chain_ * thinning_),
         budget_(options, run),
         warmup_(kWarmup),
         averaging_(kTargetAcceptance),
@@ -47,20 +49,34 @@ class NutsSampler {
 
   PosteriorDraws draw() {
     if (!start() || !find_step_size()) return result(ended_);
-    for (iteration_ = 0; iteration_ < iterations_; ++iteration_) {
-      // The jump comes first, so that the transition's energy is that of the point which is kept.
-      if (!jump() || !transition()) return result(ended_);
+    do {
+      if (!advance()) {
+        // The draws are all there; only the doubt about them could not be settled.
+        const bool has_all = length_.is_extended() && ended_ == SamplingStatus::budget_spent;
+        return result(has_all ? SamplingStatus::complete : ended_);
+      }
+    } while (length_.extend(largest_r_hat(r_hats(space_, visited_))));
+    return result(SamplingStatus::complete);
+  }
+
+ private:
+  std::size_t iterations() const { return warmup_.length() + length_.total(); }
+
+  /// Goes on to the present length; false when the budget ended first.
+  bool advance() {
+    for (; iteration_ < iterations(); ++iteration_) {
+      // The jumps come first, so that the transition's energy is that of the point which is kept.
+      if (!jump() || !transition()) return false;
       if (iteration_ < warmup_.length()) {
-        if (!learn()) return result(ended_);
+        if (!learn()) return false;
       } else {
         keep();
       }
       report();
     }
-    return result(SamplingStatus::complete);
+    return true;
   }
 
- private:
   static std::size_t thinning_for(std::size_t draws) { return (kLeastIterations + draws - 1) / draws; }
 
   /// Where chains start, and the prior's spread as a first guess of the variances; false when the run must end instead.
@@ -133,25 +149,53 @@ class NutsSampler {
     return active;
   }
 
-  /// Every chain tries one jump to another mode; false when the run must end first.
+  /// Every chain tries some jumps to other modes; false when the run must end first. Values decide; the gradient is asked for
+  /// where a chain has moved.
   bool jump() {
-    ended_ = budget_.reason_to_end(num_chains_);
-    if (ended_ != SamplingStatus::complete) return false;
+    std::vector<RandomStream> random;
+    for (std::size_t c = 0; c < num_chains_; ++c) random.push_back(random_of(c, iteration_, 2));
+    std::vector<bool> has_moved(num_chains_);
+    const std::vector<ChainPoint> before = chains_;
     Matrix<double> u(num_chains_, dim_);
-    std::vector<double> level(num_chains_);
-    for (std::size_t c = 0; c < num_chains_; ++c) {
-      RandomStream random = random_of(c, iteration_, 2);
-      level[c] = chains_[c].log_density + std::log(random.uniform());
-      jumps_->propose(chains_[c].u, random.uniform() < 0.5, random, u.row(c));
+    for (std::size_t attempt = 0; attempt < kJumps; ++attempt) {
+      ended_ = budget_.reason_to_end(num_chains_);
+      if (ended_ != SamplingStatus::complete) return false;
+      for (std::size_t c = 0; c < num_chains_; ++c)
+        jumps_->propose(chains_[c].u, attempt % 2 == 0, random[c], u.row(c));
+      const TemperedValues values = evaluate_tempered(posterior_, u, budget_);
+      for (std::size_t c = 0; c < num_chains_; ++c) {
+        const double log_density = values.log_prior[c] + values.log_ratio[c];
+        if (log_density < chains_[c].log_density + std::log(random[c].uniform())) continue;
+        chains_[c].u.assign(u.row(c).begin(), u.row(c).end());
+        chains_[c].log_density = log_density;
+        has_moved[c] = true;
+        ++jumps_accepted_;
+      }
+      jumps_tried_ += num_chains_;
     }
-    evaluate(u);
-    jumps_tried_ += num_chains_;
+    return renew_gradients(has_moved, before);
+  }
+
+  bool renew_gradients(const std::vector<bool>& of_chain, const std::vector<ChainPoint>& before) {
+    std::vector<std::size_t> rows;
     for (std::size_t c = 0; c < num_chains_; ++c) {
-      if (density_[c] < level[c]) continue;
-      chains_[c] = {.u = {u.row(c).begin(), u.row(c).end()},
-                    .gradient = {gradient_.row(c).begin(), gradient_.row(c).end()},
-                    .log_density = density_[c]};
-      ++jumps_accepted_;
+      if (of_chain[c]) rows.push_back(c);
+    }
+    if (rows.empty()) return true;
+    ended_ = budget_.reason_to_end(rows.size());
+    if (ended_ != SamplingStatus::complete) return false;
+    Matrix<double> u(rows.size(), dim_);
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      std::copy(chains_[rows[i]].u.begin(), chains_[rows[i]].u.end(), u.row(i).begin());
+    evaluate(u);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      ChainPoint& chain = chains_[rows[i]];
+      if (std::isfinite(density_[i])) {
+        chain.log_density = density_[i];
+        chain.gradient.assign(gradient_.row(i).begin(), gradient_.row(i).end());
+      } else {  // at the edge of what doubles can hold, where value and gradient disagree
+        chain = before[rows[i]];
+      }
     }
     return true;
   }
@@ -216,7 +260,7 @@ class NutsSampler {
     update.stage = "sampling";
     update.unit = "iteration";
     update.done = static_cast<double>(iteration_ + 1);
-    update.total = static_cast<double>(iterations_);
+    update.total = static_cast<double>(iterations());
     update.seconds_left = seconds_left();
     update.detail = "nuts, " + std::to_string(num_chains_) + " chains" +
                     (iteration_ < warmup_.length() ? ", warm-up" : "");
@@ -227,15 +271,18 @@ class NutsSampler {
   double seconds_left() const {
     if (iteration_ == 0) return -1.0;
     return budget_.seconds() / static_cast<double>(iteration_) *
-           static_cast<double>(iterations_ - iteration_);
+           static_cast<double>(iterations() - iteration_);
   }
 
   PosteriorDraws result(SamplingStatus status) {
     PosteriorDraws draws;
     draws.method = "nuts";
     draws.status = status;
-    const double worst = collect_chains(posterior_, space_, visited_, thinning_, wanted_, draws);
-    add_transitions(transitions_, thinning_, draws);
+    const std::size_t thinning = std::max(thinning_, visited_.front().size() / draws_per_chain_);
+    keep_last(visited_, draws_per_chain_ * thinning);
+    keep_last(transitions_, draws_per_chain_ * thinning);
+    const double worst = collect_chains(posterior_, space_, visited_, thinning, wanted_, draws);
+    add_transitions(transitions_, thinning, draws);
     draws.statistics.set("evaluations", static_cast<double>(budget_.evaluations()));
     draws.statistics.set("step_size", step_size_);
     draws.statistics.set("tempering_stages", num_stages_);
@@ -252,7 +299,8 @@ class NutsSampler {
   const Posterior& posterior_;
   const Prior& space_;
   const RunContext& run_;
-  std::size_t dim_, wanted_, num_chains_, thinning_, iterations_;
+  std::size_t dim_, wanted_, num_chains_, thinning_, draws_per_chain_;
+  RunLength length_;
   SamplingBudget budget_;
   double last_update_ = 0.0;
   std::size_t iteration_ = 0;

@@ -36,7 +36,8 @@ class SliceSampler {
             std::min(wanted_, std::clamp(wanted_ * kThinning / kLeastSweeps, kLeastChains, kMostChains))),
         draws_per_chain_(quotient_up(wanted_, num_chains_)),
         thinning_(std::max(kThinning, quotient_up(kLeastSweeps, draws_per_chain_))),
-        sweeps_(kWarmupSweeps + draws_per_chain_ * thinning_),
+        stored_every_(draws_per_chain_ < kLeastSweeps ? 1 : thinning_),
+        length_(draws_per_chain_ * thinning_),
         budget_(options, run),
         visited_(num_chains_) {}
 
@@ -47,28 +48,38 @@ class SliceSampler {
     chains_.emplace(posterior_, budget_, run_.seed, 0, chain_starts(population, num_chains_),
                     population.width);
     const ModeJumps jumps = mode_jumps(population);
-    for (sweep_ = 0; sweep_ < sweeps_; ++sweep_) {
-      if (!chains_->sweep(1.0) || !chains_->jump(jumps, 1.0))
-        return result(budget_.reason_to_end(num_chains_));
-      if (sweep_ < kTuningSweeps) chains_->adapt_widths(1.0 / static_cast<double>(sweep_ + 1));
-      if (sweep_ >= kWarmupSweeps) keep(sweep_ - kWarmupSweeps + 1);
-      report();
-    }
+    do {
+      if (!advance(jumps)) {
+        const SamplingStatus reason = budget_.reason_to_end(num_chains_);
+        // The draws are all there; only the doubt about them could not be settled.
+        const bool has_all = length_.is_extended() && reason == SamplingStatus::budget_spent;
+        return result(has_all ? SamplingStatus::complete : reason);
+      }
+    } while (length_.extend(largest_r_hat(r_hats(posterior_.unbounded_prior(), visited_))));
     return result(SamplingStatus::complete);
   }
 
  private:
-  /// Long chains are stored as they are thinned, short ones whole, for R-hat.
-  bool stores_all() const { return draws_per_chain_ < kLeastSweeps; }
+  std::size_t sweeps() const { return kWarmupSweeps + length_.total(); }
 
-  void keep(std::size_t sweeps) {
-    if (!stores_all() && sweeps % thinning_ != 0) return;
+  /// Goes on to the present length; false when the budget ended first.
+  bool advance(const ModeJumps& jumps) {
+    for (; sweep_ < sweeps(); ++sweep_) {
+      if (!chains_->sweep(1.0) || !chains_->jump(jumps, 1.0)) return false;
+      if (sweep_ < kTuningSweeps) chains_->adapt_widths(1.0 / static_cast<double>(sweep_ + 1));
+      if (sweep_ >= kWarmupSweeps && (sweep_ - kWarmupSweeps + 1) % stored_every_ == 0) keep();
+      report();
+    }
+    return true;
+  }
+
+  void keep() {
     for (std::size_t c = 0; c < num_chains_; ++c) visited_[c].push_back(chains_->points()[c].u);
   }
 
   double seconds_left() const {
     if (sweep_ == 0) return 0.0;
-    return budget_.seconds() / static_cast<double>(sweep_) * static_cast<double>(sweeps_ - sweep_);
+    return budget_.seconds() / static_cast<double>(sweep_) * static_cast<double>(sweeps() - sweep_);
   }
 
   void report() {
@@ -76,7 +87,7 @@ class SliceSampler {
     last_update_ = budget_.seconds();
     run_.log.progress({.stage = "sampling",
                        .done = static_cast<double>(sweep_ + 1),
-                       .total = static_cast<double>(sweeps_),
+                       .total = static_cast<double>(sweeps()),
                        .unit = "sweep",
                        .seconds_left = seconds_left(),
                        .detail = "slice, " + std::to_string(num_chains_) + " chains"});
@@ -86,11 +97,14 @@ class SliceSampler {
     PosteriorDraws draws;
     draws.method = "slice";
     draws.status = status;
-    const double worst = collect_chains(posterior_, posterior_.unbounded_prior(), visited_,
-                                        stores_all() ? thinning_ : 1, wanted_, draws);
+    const std::size_t thinning =
+        std::max(thinning_ / stored_every_, visited_.front().size() / draws_per_chain_);
+    keep_last(visited_, draws_per_chain_ * thinning);
+    const double worst =
+        collect_chains(posterior_, posterior_.unbounded_prior(), visited_, thinning, wanted_, draws);
     draws.message = message(draws.status, draws.size(), worst);
     draws.statistics.set("evaluations", static_cast<double>(budget_.evaluations()));
-    draws.statistics.set("thinning", thinning_);
+    draws.statistics.set("thinning", thinning * stored_every_);
     draws.statistics.set("warmup_sweeps", kWarmupSweeps);
     draws.statistics.set("tempering_stages", num_stages_);
     draws.statistics.set("jump_rate", chains_ ? chains_->jump_rate() : 0.0);
@@ -130,7 +144,8 @@ class SliceSampler {
 
   const Posterior& posterior_;
   const RunContext& run_;
-  std::size_t wanted_, num_chains_, draws_per_chain_, thinning_, sweeps_;
+  std::size_t wanted_, num_chains_, draws_per_chain_, thinning_, stored_every_;
+  RunLength length_;
   SamplingBudget budget_;
   VisitedPoints visited_;
   std::optional<ChainEnsemble> chains_;
