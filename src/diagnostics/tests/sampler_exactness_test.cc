@@ -28,13 +28,16 @@ namespace {
 constexpr std::size_t kDraws = 99;  // per data set: ranks 0 .. 99
 constexpr std::size_t kFullStudy = 500;
 constexpr std::size_t kControl = 2000;  // exact draws are cheap
-constexpr std::size_t kDefaultDataSets = 20;
+constexpr std::size_t kFewDataSets = 10,
+                      kMoreDataSets = 60;  // without the full study: in many and in two dimensions
 constexpr double kFalseAlarms = 1e-3;      // of all ranks' tests together, shared by Bonferroni among them
 constexpr double kGaussianVariance = 0.1;  // of the noise of gaussian_linear and gaussian_linear_uniform
 
-std::size_t num_data_sets() {
-  const char* text = std::getenv("NREC_CALIBRATION_DATA_SETS");
-  return text ? static_cast<std::size_t>(std::atoi(text)) : kDefaultDataSets;
+bool is_full_study() { return std::getenv("NREC_CALIBRATION_DATA_SETS") != nullptr; }
+
+std::size_t num_data_sets(const Task& task) {
+  if (is_full_study()) return static_cast<std::size_t>(std::atoi(std::getenv("NREC_CALIBRATION_DATA_SETS")));
+  return task.dim_theta() > 2 ? kFewDataSets : kMoreDataSets;
 }
 
 /// One line of the study's table, where one is asked for.
@@ -113,8 +116,8 @@ const std::vector<Case>& calibrated_cases() {
                                           {"gaussian_mixture", "rejection"},
                                           {"gaussian_mixture", "slice", 0.98},
                                           {"gaussian_mixture", "nuts", 0.9},
-                                          {"slcp", "rejection", 0.1},
-                                          {"slcp", "importance", 0.1},
+                                          {"slcp", "rejection", 0.05},
+                                          {"slcp", "importance", 0.05},
                                           {"slcp", "slice", 0.9},
                                           {"slcp", "auto", 0.9}};
   return cases;
@@ -125,7 +128,7 @@ SamplingOptions calibration_options(const std::string& method) {
   SamplingOptions options;
   options.method = method;
   options.num_samples = kDraws;
-  options.max_evaluations = 3000000;
+  options.max_evaluations = method == "rejection" || method == "importance" ? 1000000 : 5000000;
   return options;
 }
 
@@ -225,9 +228,10 @@ class Calibration : public testing::TestWithParam<Case> {};
 TEST_P(Calibration, RanksAreUniform) {
   const Case& c = GetParam();
   const std::unique_ptr<Task> task = make_task(c.task);
-  const Ranks ranks = ranks_of_sampler(*task, c.method, num_data_sets());
+  const std::size_t num_sets = num_data_sets(*task);
+  const Ranks ranks = ranks_of_sampler(*task, c.method, num_sets);
   const double complete = static_cast<double>(ranks[0].size());
-  EXPECT_GE(complete, std::floor(c.least_complete * static_cast<double>(num_data_sets())));
+  EXPECT_GE(complete, std::floor(c.least_complete * static_cast<double>(num_sets)));
   ASSERT_GT(complete, 0);
   double tests = 0.0;
   for (const Case& each : calibrated_cases())
@@ -243,7 +247,7 @@ TEST_P(Calibration, RanksAreUniform) {
   if (complete >= 100) {  // with fewer its standard error is a guess
     EXPECT_LT(std::abs(z), 4.0);
   }
-  write_row("calibration,%s,%s,%zu,%.0f,%.3g,%.3g,%.2f,", c.task.c_str(), c.method.c_str(), num_data_sets(),
+  write_row("calibration,%s,%s,%zu,%.0f,%.3g,%.3g,%.2f,", c.task.c_str(), c.method.c_str(), num_sets,
             complete, chi2, band, z);
 }
 
@@ -305,7 +309,7 @@ class AgainstExactDraws : public testing::TestWithParam<Case> {};
 TEST_P(AgainstExactDraws, AClassifierCannotTellThem) {
   const Case& c = GetParam();
   const bool is_quick = c.task == "two_moons" && c.method == "slice";
-  if (!is_quick && num_data_sets() < kFullStudy)
+  if (!is_quick && !is_full_study())
     GTEST_SKIP() << "takes minutes: set NREC_CALIBRATION_DATA_SETS=" << kFullStudy;
   if (!make_task(c.task)->has_reference_posterior() && !test::exists(test::shared_path("sbibm")))
     GTEST_SKIP() << "no benchmark data at " << test::shared_path("sbibm");
