@@ -42,7 +42,7 @@ PosteriorDraws sample(const Posterior& posterior, const SamplingOptions& options
 PosteriorDraws sample_by_rejection(const Posterior& posterior, const SamplingOptions& options,
                                    const RunContext& run);
 
-/// Importance resampling from the prior with Pareto-smoothed weights.
+/// Importance resampling from the prior; a Pareto fit to the tail judges the weights, which are used as they are.
 ///
 /// Prior draws are added until n systematic draws from them are worth 0.9 n independent ones (Kish's n^2 / sum copies^2) and
 /// k-hat is at most min(1 - 1 / log10(S), 0.7). A budget that ends before leaves as many draws as the weights carry by that

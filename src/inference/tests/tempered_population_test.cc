@@ -181,8 +181,9 @@ TEST(ChainEnsemble, LeavesTheTemperedDistributionAsItIs) {
   ThreadPool pool(1);
   const RunContext run{.pool = pool};
   SamplingBudget budget(options, run);
-  ChainEnsemble chains(posterior, budget, 1, 0, std::vector<TemperedPoint>(200, {{0.0, 0.0}, 0.0, 0.0}),
-                       {1.0, 1.0});
+  const TemperedValues there = evaluate_tempered(posterior, Matrix<double>(1, 2), budget);
+  const TemperedPoint start{{0.0, 0.0}, there.log_prior[0], there.log_ratio[0]};
+  ChainEnsemble chains(posterior, budget, 1, 0, std::vector<TemperedPoint>(200, start), {1.0, 1.0});
   const ModeJumps none(Matrix<double>(0, 2));
   double mean = 0.0, square = 0.0;
   constexpr int kSweeps = 60, kWarmup = 20;
