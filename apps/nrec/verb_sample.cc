@@ -17,7 +17,7 @@ class SampleVerb final : public Verb {
     syntax_.summary = "estimator and observation -> posterior draws";
     OptionTable& table = syntax_.options;
     table.add("", "model", &options_.model, {}, "the estimator, or the folder of the run that made it");
-    nrec::describe(table, output_, false);
+    nrec::describe(table, output_, true);
     describe(table, program_, true);
     nrec::describe(table, options_.observation);
     nrec::describe(table, options_.sampling);
@@ -46,7 +46,7 @@ class SampleVerb final : public Verb {
                                 .stop = &signals.stop(),
                                 .time_limit = run_.time_limit};
     const CommandResult result = sample_command(options_, output_, context);
-    return finish({syntax_.name, result, program_, words, false, signals.stop().signal_number()}, sink);
+    return finish({syntax_.name, result, program_, words, true, signals.stop().signal_number()}, sink);
   }
 
  private:

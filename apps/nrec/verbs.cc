@@ -92,8 +92,21 @@ std::string resume_command(const std::vector<std::string>& words) {
   return shell_text(again);
 }
 
+/// The first posteriors of a batch, and where the others are.
+void print_batch(const std::vector<PosteriorDraws>& batch) {
+  constexpr std::size_t kShown = 3;
+  for (std::size_t i = 0; i < std::min(kShown, batch.size()); ++i) {
+    fmt::print("{}observation {}: {}\n", i > 0 ? "\n" : "", i, sampling_status_name(batch[i].status));
+    if (batch[i].size() > 0) fmt::print("{}", posterior_table(summarise(batch[i])));
+  }
+  if (batch.size() > kShown)
+    fmt::print("\n... and {} more: observations.* in record.json, draws in draws.npz\n",
+               batch.size() - kShown);
+}
+
 void print_tables(const CommandResult& result) {
   if (!result.marginals.empty()) fmt::print("{}", posterior_table(result.marginals));
+  if (!result.batch.empty()) print_batch(result.batch);
   if (!result.check) return;
   fmt::print("\nverdict: {}\n", verdict_name(result.check->verdict));
   if (!result.check->sentence.empty()) fmt::print("  {}\n", result.check->sentence);
@@ -111,7 +124,7 @@ int finish(const FinishedRun& run, ProgressSink& sink) {
   const int code = exit_code_of(result, run.options.strict, run.signal_number);
   if (run.options.json) {
     print_json(result.record);
-  } else if (result.status != CommandStatus::stopped || !result.marginals.empty()) {
+  } else if (result.status != CommandStatus::stopped || !result.marginals.empty() || !result.batch.empty()) {
     print_tables(result);
   }
   std::fflush(stdout);
@@ -122,9 +135,9 @@ int finish(const FinishedRun& run, ProgressSink& sink) {
   if (code == kChecksFailed) text += "; the checks failed (--strict)";
   if (run.can_resume && (code == kBudgetSpent || result.status == CommandStatus::stopped))
     text += "; to go on: " + resume_command(run.words) +
-            // Sampling starts over, so the same budget would end it at the same draw.
-            (code == kBudgetSpent && result.record.find("sampling.status")
-                 ? " with a larger budget of evaluations or seconds"
+            // Evaluations are counted from the start; seconds are those of one call.
+            (code == kBudgetSpent && result.record.find("sampling.key")
+                 ? ", with a larger --max-evaluations where these are spent"
                  : "");
   text += fmt::format("; {} in {}", code == kDone || code == kChecksFailed ? "results" : "what there is lies",
                       result.folder.string());

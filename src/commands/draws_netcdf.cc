@@ -1,5 +1,7 @@
 #include "commands/draws_netcdf.h"
 
+#include <algorithm>
+#include <limits>
 #include <string>
 
 namespace nrec {
@@ -9,9 +11,44 @@ namespace {
 using Reals = std::vector<double>;
 using Texts = std::vector<std::string>;
 
-std::vector<NetcdfDimension> chain_and_draw(const PosteriorDraws& draws) {
-  return {{"chain", draws.num_chains}, {"draw", draws.size() / draws.num_chains}};
-}
+/// Axes of the draws: chain and draw, and observation where there is a batch. Chains of a batch are kept apart when all
+/// observations have equally many of equal length; else each is one chain, with nan behind a shorter one.
+class Axes {
+ public:
+  Axes(const std::vector<PosteriorDraws>& all, bool is_batch) : all_(all), is_batch_(is_batch) {
+    const PosteriorDraws& first = all[0];
+    bool are_alike = true;
+    std::size_t most = 0;
+    for (const PosteriorDraws& draws : all) {
+      are_alike = are_alike && draws.num_chains == first.num_chains && draws.size() == first.size();
+      most = std::max(most, draws.size());
+    }
+    chains_ = are_alike ? first.num_chains : 1;
+    length_ = most / chains_;
+  }
+
+  Texts names() const { return is_batch_ ? Texts{"chain", "draw", "observation"} : Texts{"chain", "draw"}; }
+  std::vector<NetcdfDimension> dimensions() const {
+    std::vector<NetcdfDimension> axes = {{"chain", chains_}, {"draw", length_}};
+    if (is_batch_) axes.push_back({"observation", all_.size()});
+    return axes;
+  }
+  /// Values [chain, draw(, observation)] of what `value_of(draws)` lists for each draw.
+  template <typename ValueOf>
+  Reals values(ValueOf value_of) const {
+    Reals values(chains_ * length_ * all_.size(), std::numeric_limits<double>::quiet_NaN());
+    for (std::size_t o = 0; o < all_.size(); ++o) {
+      const Reals of_draws = value_of(all_[o]);
+      for (std::size_t s = 0; s < of_draws.size(); ++s) values[s * all_.size() + o] = of_draws[s];
+    }
+    return values;
+  }
+
+ private:
+  const std::vector<PosteriorDraws>& all_;
+  bool is_batch_;
+  std::size_t chains_ = 1, length_ = 0;
+};
 
 /// What every group says about where it comes from.
 NetcdfAttributes provenance(const Record& record) {
@@ -35,62 +72,86 @@ NetcdfAttributes provenance(const Record& record) {
   return attributes;
 }
 
-NetcdfGroup with_samples(std::string name, const PosteriorDraws& draws, NetcdfAttributes attributes) {
-  NetcdfGroup group = {.name = std::move(name), .dimensions = chain_and_draw(draws), .variables = {}};
+NetcdfGroup with_samples(std::string name, const Axes& axes, NetcdfAttributes attributes) {
+  NetcdfGroup group = {.name = std::move(name), .dimensions = axes.dimensions(), .variables = {}};
   group.attributes = std::move(attributes);
   group.attributes.emplace_back("sample_dims", Texts{"chain", "draw"});
   return group;
 }
 
-NetcdfGroup posterior_group(const PosteriorDraws& draws, NetcdfAttributes attributes) {
-  NetcdfGroup group = with_samples("posterior", draws, std::move(attributes));
-  Texts taken = {"chain", "draw"};
-  for (std::size_t d = 0; d < draws.theta.cols(); ++d) {
-    Reals column(draws.size());
-    for (std::size_t s = 0; s < draws.size(); ++s) column[s] = draws.theta(s, d);
-    const std::string& name = d < draws.names.size() ? draws.names[d] : "theta_" + std::to_string(d + 1);
+NetcdfGroup posterior_group(const std::vector<PosteriorDraws>& all, const Axes& axes,
+                            NetcdfAttributes attributes) {
+  NetcdfGroup group = with_samples("posterior", axes, std::move(attributes));
+  Texts taken = axes.names();
+  const Texts& names = all[0].names;
+  for (std::size_t d = 0; d < all[0].theta.cols(); ++d) {
+    const std::string& name = d < names.size() ? names[d] : "theta_" + std::to_string(d + 1);
     taken.push_back(netcdf_name(name, taken));
-    group.variables.push_back(
-        {.name = taken.back(), .dimensions = {"chain", "draw"}, .values = std::move(column)});
+    group.variables.push_back({.name = taken.back(),
+                               .dimensions = axes.names(),
+                               .values = axes.values([d](const PosteriorDraws& draws) {
+                                 Reals column(draws.size());
+                                 for (std::size_t s = 0; s < column.size(); ++s)
+                                   column[s] = draws.theta(s, d);
+                                 return column;
+                               })});
     if (taken.back() != name) group.variables.back().attributes.emplace_back("long_name", Texts{name});
   }
   return group;
 }
 
-NetcdfGroup statistics_group(const PosteriorDraws& draws, const Prior& prior, NetcdfAttributes attributes) {
-  NetcdfGroup group = with_samples("sample_stats", draws, std::move(attributes));
-  group.attributes.emplace_back("sampler", Texts{draws.method});
-  group.variables.push_back(
-      {.name = "log_ratio", .dimensions = {"chain", "draw"}, .values = draws.log_ratio});
-  if (prior.has_density()) {
-    Reals density(draws.size());
-    prior.log_prob(draws.theta, density);
-    for (std::size_t s = 0; s < density.size(); ++s) density[s] += draws.log_ratio[s];
-    group.variables.push_back({.name = "lp", .dimensions = {"chain", "draw"}, .values = std::move(density)});
-  }
-  for (const auto& [name, values] : draws.per_draw) {
-    NetcdfValues shown = values;
+Reals unnormalised_density(const PosteriorDraws& draws, const Prior& prior) {
+  Reals density(draws.size());
+  prior.log_prob(draws.theta, density);
+  for (std::size_t s = 0; s < density.size(); ++s) density[s] += draws.log_ratio[s];
+  return density;
+}
+
+NetcdfGroup statistics_group(const std::vector<PosteriorDraws>& all, const Axes& axes, const Prior& prior,
+                             NetcdfAttributes attributes) {
+  NetcdfGroup group = with_samples("sample_stats", axes, std::move(attributes));
+  if (all.size() == 1) group.attributes.emplace_back("sampler", Texts{all[0].method});
+  const auto add = [&](const std::string& name, NetcdfValues values) {
+    group.variables.push_back({.name = name, .dimensions = axes.names(), .values = std::move(values)});
+  };
+  add("log_ratio", axes.values([](const PosteriorDraws& draws) { return draws.log_ratio; }));
+  if (prior.has_density())
+    add("lp", axes.values([&](const PosteriorDraws& draws) { return unnormalised_density(draws, prior); }));
+  if (all.size() > 1) return group;
+  for (const auto& [name, values] : all[0].per_draw) {
     if (name == "diverging") {  // a truth value in the schema of ArviZ
       std::vector<bool> truths;
       for (const double value : values) truths.push_back(value != 0.0);
-      shown = std::move(truths);
+      add(name, std::move(truths));
+    } else {
+      add(name, values);
     }
-    group.variables.push_back({.name = name, .dimensions = {"chain", "draw"}, .values = std::move(shown)});
   }
+  return group;
+}
+
+NetcdfGroup observed_group(const Observation& observation, NetcdfAttributes attributes) {
+  const Matrix<double>& x = observation.x_o;
+  NetcdfGroup group = {.name = "observed_data", .dimensions = {{"x_dim_0", x.cols()}}, .variables = {}};
+  group.attributes = std::move(attributes);
+  Texts axes = {"x_dim_0"};
+  if (observation.rows != ObservationRows::one) {
+    const std::string rows = observation.rows == ObservationRows::batch ? "observation" : "row";
+    group.dimensions.insert(group.dimensions.begin(), {rows, x.rows()});
+    axes.insert(axes.begin(), rows);
+  }
+  group.variables.push_back({.name = "x", .dimensions = std::move(axes), .values = x.values()});
   return group;
 }
 
 }  // namespace
 
-std::vector<NetcdfGroup> draws_groups(const PosteriorDraws& draws, const Prior& prior,
-                                      std::span<const double> x_o, const Record& record) {
+std::vector<NetcdfGroup> draws_groups(const std::vector<PosteriorDraws>& all, const Prior& prior,
+                                      const Observation& observation, const Record& record) {
   const NetcdfAttributes attributes = provenance(record);
-  NetcdfGroup observed = {.name = "observed_data", .dimensions = {{"x_dim_0", x_o.size()}}, .variables = {}};
-  observed.variables.push_back(
-      {.name = "x", .dimensions = {"x_dim_0"}, .values = Reals(x_o.begin(), x_o.end())});
-  observed.attributes = attributes;
-  return {posterior_group(draws, attributes), statistics_group(draws, prior, attributes),
-          std::move(observed)};
+  const Axes axes(all, observation.rows == ObservationRows::batch);
+  return {posterior_group(all, axes, attributes), statistics_group(all, axes, prior, attributes),
+          observed_group(observation, attributes)};
 }
 
 }  // namespace nrec

@@ -7,6 +7,7 @@
 #include "commands/failures.h"
 #include "commands/inputs.h"
 #include "commands/results.h"
+#include "commands/sampling_stage.h"
 #include "nrec/io/file.h"
 
 namespace nrec {
@@ -16,8 +17,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::array kInferFiles = {files::kEstimator, files::kCheckpoint,  files::kDrawsNpz,
-                                    files::kDrawsCsv,  files::kDrawsNetcdf, files::kRecord,
-                                    files::kConfig};
+                                    files::kDrawsCsv,  files::kDrawsNetcdf, files::kEvaluations,
+                                    files::kRecord,    files::kConfig};
 constexpr std::array kTrainFiles = {files::kEstimator, files::kCheckpoint, files::kRecord, files::kConfig};
 constexpr double kTrainingShare = 0.9;  // of a time limit, when sampling is to follow
 
@@ -36,6 +37,7 @@ class Run {
         output_(output),
         context_(context),
         prior_(problem_prior(problem)),
+        task_(problem_task(problem, context)),
         folder_(folder_of(problem, output), owned, output) {
     result_.folder = folder_.path();
     result_.record = started_record(command, output, context);
@@ -59,7 +61,8 @@ class Run {
     }
     if (observation) {
       check_observation(*observation, simulations_);
-      const std::string outside = outside_warning(columns_outside(simulations_.set, observation->x_o));
+      const std::string outside =
+          outside_warning(columns_outside(simulations_.set, observation->x_o), observation->x_o.rows());
       if (!outside.empty()) context_.log.warning(outside);
     }
     record_inputs();
@@ -81,7 +84,7 @@ class Run {
     context_.log.info(fmt::format("training on {} simulations, {} parameters, {} data",
                                   simulations_.set.num_rows(), prior_.dim(), simulations_.set.dim_x()));
     TrainingResult trained =
-        train(prior_, simulations_.set, problem_.network, problem_.training, part, checkpoint());
+        train(prior_, simulations_.set, problem_.network, problem_.training, part, checkpoint(), simulator());
     if (!trained.summary.success_message.empty()) context_.log.info(trained.summary.success_message);
     context_.log.info("training: " + trained.summary.message);
     add_training(result_.record, trained.summary, trained.estimator ? &*trained.estimator : nullptr);
@@ -112,9 +115,9 @@ class Run {
     RunContext part = context_;
     part.time_limit = seconds_left();
     const CommandStatus trained = result_.status;
-    const SamplingStage stage{
-        *estimator_, estimator_hash_, observation.x_o, problem_.sampling, problem_.check, theta,
-        x,           folder_,         output_.resume};
+    const SamplingStage stage{*estimator_,    estimator_hash_, observation, problem_.sampling,
+                              problem_.check, theta,           x,           folder_,
+                              output_.resume};
     stage.run(part, result_);
     if (result_.status == CommandStatus::done) result_.status = trained;
   }
@@ -142,8 +145,11 @@ class Run {
     const RunContext silent = {
         .pool = context_.pool, .seed = context_.seed, .isa = context_.isa, .stop = &at_once};
     train(prior_, simulations_.set, problem_.network, problem_.training, silent,
-          goes_on ? checkpoint() : CheckpointOptions{});
+          goes_on ? checkpoint() : CheckpointOptions{}, simulator());
   }
+
+  /// For training that makes its own simulations; null where nrec has none that it can call itself.
+  const Simulator* simulator() const { return task_ ? &task_->simulator() : nullptr; }
 
   double seconds_left() const { return std::max(0.0, context_.time_limit - watch_.seconds()); }
 
@@ -166,6 +172,7 @@ class Run {
   const RunContext& context_;
   Stopwatch watch_;
   Prior prior_;
+  std::unique_ptr<Task> task_;  // null where the problem has none
   OutputFolder folder_;
   LoadedSimulations simulations_;
   std::optional<RatioEstimator> estimator_;

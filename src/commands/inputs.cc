@@ -101,9 +101,7 @@ LoadedSimulations from_files(const Problem& problem, const Prior& prior) {
 }
 
 LoadedSimulations from_task(const Problem& problem, const RunContext& run) {
-  const TaskOptions options = {.component_per_call = problem.simulations.component_per_call,
-                               .component_seed = run.seed};
-  const std::unique_ptr<Task> task = make_task(problem.simulations.task, options);
+  const std::unique_ptr<Task> task = problem_task(problem, run);
   const auto count = static_cast<std::size_t>(problem.simulations.num_simulations);
   run.log.info(fmt::format("simulating {} rows of task {}", count, task->name()));
   LoadedSimulations loaded;
@@ -136,6 +134,12 @@ LoadedSimulations from_campaign(const Problem& problem, const Prior& prior, cons
 
 }  // namespace
 
+std::unique_ptr<Task> problem_task(const Problem& problem, const RunContext& run) {
+  if (problem.simulations.task.empty()) return nullptr;
+  return make_task(problem.simulations.task, {.component_per_call = problem.simulations.component_per_call,
+                                              .component_seed = run.seed});
+}
+
 LoadedSimulations load_simulations(const Problem& problem, const Prior& prior, const RunContext& run) {
   const bool is_task = !problem.simulations.task.empty();
   const bool is_campaign = uses_campaign(problem);
@@ -161,6 +165,53 @@ LoadedSimulations load_simulations(const Problem& problem, const Prior& prior, c
   return loaded;
 }
 
+namespace {
+
+/// The row that is asked for, or the only one.
+Matrix<double> one_row(const ObservationOptions& options, SampleTable table) {
+  if (table.one_dimensional) {
+    if (options.row > 0)
+      throw ShapeError(
+          fmt::format("{}: row = {} is asked for, but the file holds one observation, a list of {} numbers; "
+                      "leave row out",
+                      options.file, options.row, table.values.rows()));
+    const std::size_t count = table.values.rows();
+    return {1, count, std::move(table.values.values())};
+  }
+  if (options.row < 0 && table.values.rows() > 1) {
+    throw ShapeError(
+        fmt::format("{}: holds {} rows of {} numbers, but one observation is wanted. If each row is an "
+                    "observation of its own, choose one by --row (from 0), or take all of them by --rows "
+                    "batch; if the rows are independent repetitions at the same parameters, take --rows iid; "
+                    "if all rows together are one observation, write them as one row",
+                    options.file, table.values.rows(), table.values.cols()));
+  }
+  const std::size_t row = options.row < 0 ? 0 : static_cast<std::size_t>(options.row);
+  if (row >= table.values.rows())
+    throw ShapeError(fmt::format("{}: row = {} is not there; the file has rows 0 to {}", options.file,
+                                 options.row, table.values.rows() - 1));
+  const auto values = std::as_const(table.values).row(row);
+  return {1, values.size(), {values.begin(), values.end()}};
+}
+
+void refuse_non_finite(const Observation& observation) {
+  const Matrix<double>& x = observation.x_o;
+  for (std::size_t i = 0; i < x.rows(); ++i) {
+    for (std::size_t j = 0; j < x.cols(); ++j) {
+      if (std::isfinite(x(i, j))) continue;
+      const std::string row = x.rows() == 1 ? "" : fmt::format("{}, ", i);
+      const std::string name =
+          j < observation.names.size() ? " (" + observation.names[j] + ")" : std::string();
+      throw DomainError(fmt::format(
+          "{}: x_o[{}{}]{} = {}; every number of an observation must be finite: mend the file, or "
+          "leave that column out of x and x_o",
+          observation.file, row, j, name, number_text(x(i, j))));
+    }
+  }
+}
+
+}  // namespace
+
 Observation read_observation(const ObservationOptions& options) {
   if (options.file.empty()) {
     throw ConfigError(
@@ -171,47 +222,42 @@ Observation read_observation(const ObservationOptions& options) {
   SampleTable table = read_samples(options.file, wanted);
   Observation observation;
   observation.names = table.names;
-  std::size_t row = 0;
-  if (table.one_dimensional) {
-    if (options.row > 0)
-      throw ShapeError(
-          fmt::format("{}: row = {} is asked for, but the file holds one observation, a list of {} numbers; "
-                      "leave row out",
-                      options.file, options.row, table.values.rows()));
-    observation.x_o = std::move(table.values.values());
+  observation.is_list = table.one_dimensional;
+  observation.file = options.file;
+  if (options.rows == "one") {
+    observation.x_o = one_row(options, std::move(table));
   } else {
-    if (options.row < 0 && table.values.rows() > 1) {
-      throw ShapeError(
-          fmt::format("{}: holds {} rows of {} numbers, but one observation is wanted. If each row is an "
-                      "observation of its own, choose one by --row (from 0); if all rows are one "
-                      "observation, write them as one row; posteriors of many independent rows at once are "
-                      "not in this version",
-                      options.file, table.values.rows(), table.values.cols()));
+    observation.rows = options.rows == "iid" ? ObservationRows::iid : ObservationRows::batch;
+    if (options.row >= 0) {
+      throw ConfigError(
+          fmt::format("observation: row = {} chooses one row, but rows = \"{}\" takes all of them; leave one "
+                      "of the two out",
+                      options.row, options.rows));
     }
-    row = options.row < 0 ? 0 : static_cast<std::size_t>(options.row);
-    if (row >= table.values.rows())
-      throw ShapeError(fmt::format("{}: row = {} is not there; the file has rows 0 to {}", options.file,
-                                   options.row, table.values.rows() - 1));
-    observation.x_o.assign(table.values.row(row).begin(), table.values.row(row).end());
+    observation.x_o = std::move(table.values);
   }
-  for (std::size_t j = 0; j < observation.x_o.size(); ++j) {
-    if (std::isfinite(observation.x_o[j])) continue;
-    throw DomainError(
-        fmt::format("{}: x_o[{}]{} = {}; every number of an observation must be finite: mend the file, or "
-                    "leave that column out of x and x_o",
-                    options.file, j, j < observation.names.size() ? " (" + observation.names[j] + ")" : "",
-                    number_text(observation.x_o[j])));
-  }
+  refuse_non_finite(observation);
   return observation;
 }
 
-void check_observation(const Observation& observation, const LoadedSimulations& simulations) {
-  if (observation.x_o.size() != simulations.set.dim_x()) {
-    throw ShapeError(
-        fmt::format("observation: x_o has {} numbers; the simulations have {} columns of x; give one "
-                    "observation in the same order and units",
-                    observation.x_o.size(), simulations.set.dim_x()));
+void check_observation_columns(const Observation& observation, std::size_t dim_x) {
+  if (observation.x_o.cols() == dim_x) return;
+  if (observation.is_list && observation.rows != ObservationRows::one) {
+    throw ShapeError(fmt::format(
+        "{}: holds a list of {} numbers, which rows = \"{}\" takes as {} rows of one number; the "
+        "simulations have {} columns of x; write a table with one observation a row, or take rows = \"one\"",
+        observation.file, observation.x_o.rows(), observation.rows == ObservationRows::iid ? "iid" : "batch",
+        observation.x_o.rows(), dim_x));
   }
+  throw ShapeError(
+      fmt::format("observation: x_o has {} numbers{}; the simulations have {} columns of x; give {} in the "
+                  "same order and units",
+                  observation.x_o.cols(), observation.rows == ObservationRows::one ? "" : " a row", dim_x,
+                  observation.rows == ObservationRows::one ? "one observation" : "every row"));
+}
+
+void check_observation(const Observation& observation, const LoadedSimulations& simulations) {
+  check_observation_columns(observation, simulations.set.dim_x());
   const auto& names = simulations.x_names;
   if (names.size() == observation.names.size() && names != observation.names &&
       std::is_permutation(names.begin(), names.end(), observation.names.begin())) {
@@ -221,17 +267,17 @@ void check_observation(const Observation& observation, const LoadedSimulations& 
   }
 }
 
-std::vector<OutsideColumn> columns_outside(const SimulationSet& simulations, const std::vector<double>& x_o) {
-  std::vector<OutsideColumn> columns;
-  for (std::size_t j = 0; j < x_o.size(); ++j) {
-    double low = simulations.x(0, j), high = low;
-    for (std::size_t i = 1; i < simulations.num_rows(); ++i) {
-      low = std::min(low, simulations.x(i, j));
-      high = std::max(high, simulations.x(i, j));
+std::vector<OutsideColumn> columns_outside(const SimulationSet& simulations, MatrixView<const double> x_o) {
+  const auto first = simulations.x.row(0);
+  std::vector<double> low(first.begin(), first.end());
+  std::vector<double> high = low;
+  for (std::size_t i = 1; i < simulations.num_rows(); ++i) {
+    for (std::size_t j = 0; j < low.size(); ++j) {
+      low[j] = std::min(low[j], simulations.x(i, j));
+      high[j] = std::max(high[j], simulations.x(i, j));
     }
-    if (x_o[j] < low || x_o[j] > high) columns.push_back({j, x_o[j], low, high});
   }
-  return columns;
+  return columns_outside(low, high, x_o);
 }
 
 Record input_record(const Problem& problem) {

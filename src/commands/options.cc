@@ -68,6 +68,9 @@ void describe(OptionTable& table, ObservationOptions& options) {
       .aliases = {"observation"};
   table.add("observation", "row", &options.row, {.low = -1},
             "which row of a file with several observations, counted from 0; -1: the file holds one");
+  table.add("observation", "rows", &options.rows, {"one", "iid", "batch"},
+            "what the rows of the file are. one: a single observation; iid: one data set of independent "
+            "rows, whose log ratios add; batch: observations of their own, a posterior for each");
 }
 
 void describe(OptionTable& table, CheckOptions& options) {

@@ -5,23 +5,16 @@
 
 #include <ctime>
 
-#include "commands/draws_netcdf.h"
 #include "commands/failures.h"
-#include "commands/posterior_facts.h"
 #include "core/utf8_text.h"
 #include "nrec/core/error.h"
-#include "nrec/inference/posterior.h"
-#include "nrec/io/csv.h"
 #include "nrec/io/file.h"
 #include "nrec/io/json.h"
-#include "nrec/io/npz.h"
 #include "nrec/kernels/dispatch.h"
 
 namespace nrec {
 
 namespace {
-
-constexpr std::string_view kSampling = "sampling.";
 
 std::string utc_now() { return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr))); }
 
@@ -119,24 +112,13 @@ void add_training(Record& record, const TrainingSummary& summary, const RatioEst
   set("i1", best.i1);
 }
 
-void add_sampling(Record& record, const PosteriorDraws& draws) {
-  record.set("sampling.status", sampling_status_name(draws.status));
-  record.set("sampling.message", draws.message);
-  record.set("sampling.method", draws.method);
-  record.set("sampling.num_draws", draws.size());
-  record.set("sampling.num_chains", draws.num_chains);
-  record.merge(kSampling, draws.statistics);
-}
-
-void add_marginals(Record& record, const std::vector<MarginalSummary>& marginals) {
+Record marginals_record(const std::vector<MarginalSummary>& marginals) {
+  Record record;
   const auto column = [&](const char* name, double MarginalSummary::*member) {
     std::vector<double> values;
     for (const MarginalSummary& marginal : marginals) values.push_back(marginal.*member);
-    record.set(std::string("marginals.") + name, RecordValue(values));
+    record.set(name, RecordValue(values));
   };
-  std::vector<std::string> names;
-  for (const MarginalSummary& marginal : marginals) names.push_back(marginal.name);
-  record.set("marginals.name", RecordValue(names));
   column("mean", &MarginalSummary::mean);
   column("sd", &MarginalSummary::sd);
   column("quantile05", &MarginalSummary::quantile05);
@@ -145,6 +127,14 @@ void add_marginals(Record& record, const std::vector<MarginalSummary>& marginals
   column("ess", &MarginalSummary::ess);
   column("mcse_mean", &MarginalSummary::mcse_mean);
   column("mcse_sd", &MarginalSummary::mcse_sd);
+  return record;
+}
+
+void add_marginals(Record& record, const std::vector<MarginalSummary>& marginals) {
+  std::vector<std::string> names;
+  for (const MarginalSummary& marginal : marginals) names.push_back(marginal.name);
+  record.set("marginals.name", RecordValue(names));
+  record.merge("marginals.", marginals_record(marginals));
 }
 
 void add_check(Record& record, const CheckReport& report) {
@@ -175,116 +165,6 @@ std::optional<Record> earlier_record(const OutputFolder& folder) {
   } catch (const IoError&) {
     return std::nullopt;  // a damaged record costs a repetition, nothing else
   }
-}
-
-void write_draws(const PosteriorDraws& draws, const OutputFolder& folder) {
-  if (draws.size() == 0) {  // whatever lies there belongs to something else
-    std::error_code ignored;
-    std::filesystem::remove(folder.file(files::kDrawsNpz), ignored);
-    std::filesystem::remove(folder.file(files::kDrawsCsv), ignored);
-    std::filesystem::remove(folder.file(files::kDrawsNetcdf), ignored);
-    return;
-  }
-  NamedArrays arrays;
-  arrays.emplace_back("theta", to_array(draws.theta));
-  arrays.emplace_back("log_ratio", NumericArray{.shape = {draws.size()}, .values = draws.log_ratio});
-  if (!draws.log_density.empty())
-    arrays.emplace_back("log_density", NumericArray{.shape = {draws.size()}, .values = draws.log_density});
-  for (const auto& [name, values] : draws.per_draw)
-    arrays.emplace_back(name, NumericArray{.shape = {values.size()}, .values = values});
-  write_npz(folder.file(files::kDrawsNpz), arrays);
-  write_csv(folder.file(files::kDrawsCsv), draws.names, draws.theta);
-}
-
-std::optional<PosteriorDraws> earlier_draws(const OutputFolder& folder, const std::optional<Record>& record,
-                                            const std::string& key, const std::vector<std::string>& names) {
-  if (!record) return std::nullopt;
-  const auto text = [&](const char* name) {
-    const RecordValue* value = record->find(name);
-    const auto* found = value ? std::get_if<std::string>(value) : nullptr;
-    return found ? *found : std::string();
-  };
-  std::error_code code;
-  if (text("sampling.key") != key ||
-      text("sampling.status") != sampling_status_name(SamplingStatus::complete))
-    return std::nullopt;
-  if (!std::filesystem::exists(folder.file(files::kDrawsNpz), code) ||
-      !std::filesystem::exists(folder.file(files::kDrawsCsv), code) ||
-      !std::filesystem::exists(folder.file(files::kDrawsNetcdf), code))
-    return std::nullopt;
-  const std::vector<std::string> wanted = {"theta", "log_ratio"};
-  NamedArrays arrays;
-  try {
-    arrays = read_npz(folder.file(files::kDrawsNpz), wanted);
-  } catch (const IoError&) {
-    return std::nullopt;  // damaged: drawn again
-  }
-  PosteriorDraws draws;
-  draws.log_ratio = std::move(arrays[1].second.values);
-  draws.theta = to_matrix(std::move(arrays[0].second), folder.file(files::kDrawsNpz).string());
-  draws.names = names;
-  draws.method = text("sampling.method");
-  draws.message = text("sampling.message");
-  for (const auto& [name, value] : record->entries()) {
-    if (name.starts_with(kSampling)) draws.statistics.set(name.substr(kSampling.size()), value);
-  }
-  if (draws.theta.cols() != names.size() || draws.log_ratio.size() != draws.theta.rows()) return std::nullopt;
-  return draws;
-}
-
-void SamplingStage::run(const RunContext& context, CommandResult& result) const {
-  const Stopwatch watch;
-  const ConditionedPrior conditioned = condition(estimator.prior, read_fixed_parameters(sampling.fix));
-  const Posterior posterior = Posterior::from_estimator(estimator, x_o, context).conditioned(conditioned);
-  const std::string_view x_bytes(reinterpret_cast<const char*>(x_o.data()), x_o.size() * sizeof(double));
-  const std::string key = content_hash(fmt::format(
-      "{} {} {} {} {} {} {}", estimator_hash, content_hash(x_bytes), sampling.method, sampling.num_samples,
-      context.seed, resolve_isa(context.isa), fmt::join(sampling.fix, " ")));
-  std::optional<PosteriorDraws> draws;
-  if (resume) draws = earlier_draws(folder, earlier_record(folder), key, estimator.prior.names());
-  if (draws) {
-    context.log.info("taking over the draws of the earlier run");
-  } else {
-    context.log.info(fmt::format("sampling {} draws", sampling.num_samples));
-    // From here on the record in the folder belongs to no draws: whatever ends the run, earlier ones are not taken for these.
-    result.record.set("status", "running");
-    write_record(result.record, folder);
-    draws = draws_with_facts(posterior, conditioned, sampling, context);
-    write_draws(*draws, folder);
-    if (draws->size() > 0)
-      write_netcdf(folder.file(files::kDrawsNetcdf),
-                   draws_groups(*draws, estimator.prior, x_o, result.record));
-  }
-  add_sampling(result.record, *draws);
-  result.record.set("sampling.key", key);
-  result.marginals = summarise(*draws);
-  add_marginals(result.record, result.marginals);
-  write_record(result.record, folder);
-  if (sampling.map && draws->status != SamplingStatus::stopped) {
-    RunContext rest = context;
-    rest.time_limit = std::max(0.0, context.time_limit - watch.seconds());
-    add_map(result.record, posterior, conditioned, *draws, rest);
-    write_record(result.record, folder);
-  }
-  // Chains that disagree are a finished run with a bad verdict; all else that is not complete is a partial result.
-  if (draws->status == SamplingStatus::chains_disagree) {
-    context.log.warning(draws->message);
-  } else if (draws->status != SamplingStatus::complete) {
-    result.status =
-        draws->status == SamplingStatus::stopped ? CommandStatus::stopped : CommandStatus::budget_spent;
-    result.message = draws->message;
-  }
-  if (draws->status == SamplingStatus::no_support) result.status = CommandStatus::failed;
-  if (result.status == CommandStatus::stopped || check.level == "none") return;
-  context.log.info("checking");
-  result.check = quick_check(estimator, x_o, *draws, held_out_theta, held_out_x, context);
-  if (context.stop_requested()) {  // half a check is none
-    result.check.reset();
-    result.status = CommandStatus::stopped;
-    result.message = "stopped on request while checking; the draws are complete";
-    return;
-  }
-  add_check(result.record, *result.check);
 }
 
 }  // namespace nrec

@@ -6,7 +6,6 @@
 #include <string_view>
 
 #include "nrec/commands/infer.h"
-#include "nrec/inference/posterior_draws.h"
 
 namespace nrec {
 
@@ -19,7 +18,9 @@ Record started_record(std::string_view command, const OutputOptions& output, con
 /// Every option of `table` as "options.<section>.<name>".
 void add_options(Record& record, const OptionTable& table);
 void add_training(Record& record, const TrainingSummary& summary, const RatioEstimator* estimator);
-void add_sampling(Record& record, const PosteriorDraws& draws);
+/// mean, sd, quantile05, ..., a list over the parameters each.
+Record marginals_record(const std::vector<MarginalSummary>& marginals);
+/// The same as "marginals.*", with the names.
 void add_marginals(Record& record, const std::vector<MarginalSummary>& marginals);
 void add_check(Record& record, const CheckReport& report);
 
@@ -29,27 +30,5 @@ Record with_valid_text(const Record& record);
 void write_record(const Record& record, const OutputFolder& folder);
 /// The record of an earlier run, or nullopt when there is none that can be read.
 std::optional<Record> earlier_record(const OutputFolder& folder);
-
-/// draws.npz (theta, log_ratio, log_density) and draws.csv (one column per parameter). Nothing when there are no draws.
-void write_draws(const PosteriorDraws& draws, const OutputFolder& folder);
-/// The draws of an earlier run if its record says that they are complete and were made from `key`.
-std::optional<PosteriorDraws> earlier_draws(const OutputFolder& folder, const std::optional<Record>& record,
-                                            const std::string& key, const std::vector<std::string>& names);
-
-/// Draws from the posterior, looks for its mode, checks, writes all, and fills status, message, marginals and check of the
-/// result. `held_out` may be empty. `estimator_hash` names the estimator in the key under which draws are
-/// taken over.
-struct SamplingStage {
-  const RatioEstimator& estimator;
-  const std::string& estimator_hash;
-  const std::vector<double>& x_o;
-  const SamplingOptions& sampling;
-  const CheckOptions& check;
-  MatrixView<const double> held_out_theta, held_out_x;
-  const OutputFolder& folder;
-  bool resume = false;
-
-  void run(const RunContext& context, CommandResult& result) const;
-};
 
 }  // namespace nrec

@@ -4,6 +4,7 @@
 
 #include "commands/inputs.h"
 #include "commands/results.h"
+#include "commands/sampling_stage.h"
 #include "nrec/io/file.h"
 
 namespace nrec {
@@ -12,7 +13,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array kSampleFiles = {files::kDrawsNpz, files::kDrawsCsv, files::kDrawsNetcdf, files::kRecord};
+constexpr std::array kSampleFiles = {files::kDrawsNpz, files::kDrawsCsv, files::kDrawsNetcdf,
+                                     files::kEvaluations, files::kRecord};
 
 fs::path model_file(const std::string& model) {
   if (model.empty())
@@ -32,16 +34,15 @@ CommandResult sample_command(const SampleCommandOptions& options, const OutputOp
         "sample: check = \"full\" comes with nrec check, not in this version; use \"quick\"");
   const Observation observation = read_observation(options.observation);
   const RatioEstimator estimator = load_estimator(model);
-  const std::string outside = outside_warning(columns_outside(estimator, observation.x_o));
-  estimator.encode_x(observation.x_o);  // refuses a wrong length before anything is written
+  check_observation_columns(observation, estimator.x_low.size());
+  const std::string outside =
+      outside_warning(columns_outside(estimator, observation.x_o), observation.x_o.rows());
   condition(estimator.prior, read_fixed_parameters(options.sampling.fix));  // and what cannot be fixed
   if (!outside.empty()) context.log.warning(outside);
   const fs::path out = output.out.empty()
                            ? fs::path(fs::path(options.observation.file).stem().string() + "_draws")
                            : fs::path(output.out);
-  OutputOptions no_resume = output;
-  no_resume.can_resume = false;
-  const OutputFolder folder(out, kSampleFiles, no_resume);
+  const OutputFolder folder(out, kSampleFiles, output);
   const std::vector<std::string> inputs = {model.string(), options.observation.file};
   folder.refuse_inputs(inputs);
   folder.clear();
@@ -64,12 +65,13 @@ CommandResult sample_command(const SampleCommandOptions& options, const OutputOp
   result.record.set("estimator_hash", estimator_hash);
   const SamplingStage stage{estimator,
                             estimator_hash,
-                            observation.x_o,
+                            observation,
                             options.sampling,
                             options.check,
                             {nullptr, 0, estimator.prior.dim()},
-                            {nullptr, 0, observation.x_o.size()},
-                            folder};
+                            {nullptr, 0, observation.x_o.cols()},
+                            folder,
+                            output.resume};
   stage.run(context, result);
   result.record.set("status", command_status_name(result.status));
   result.record.set("message", result.message);

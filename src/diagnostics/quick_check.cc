@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "diagnostics/failure_check.h"
+#include "diagnostics/observed_items.h"
 #include "nrec/core/error.h"
 #include "nrec/core/random.h"
 #include "nrec/inference/posterior.h"
@@ -182,34 +183,6 @@ CheckItem normalisation_item(const RatioEstimator& estimator, const Ranks& ranks
   return item;
 }
 
-CheckItem range_item(const RatioEstimator& estimator, std::span<const double> x_o, Record& record) {
-  const std::vector<OutsideColumn> outside = columns_outside(estimator, x_o);
-  std::vector<std::int64_t> columns;
-  for (const OutsideColumn& column : outside) columns.push_back(static_cast<std::int64_t>(column.column));
-  record.set("observation.columns_outside", columns);
-  if (outside.empty())
-    return {"observation range", Verdict::trusted,
-            "every number of the observation lies in the range of the simulations"};
-  return {"observation range", Verdict::not_trusted, outside_warning(outside)};
-}
-
-CheckItem draws_item(const PosteriorDraws& draws, Record& record) {
-  record.set("draws.status", sampling_status_name(draws.status));
-  record.set("draws.count", draws.size());
-  CheckItem item{"draws", Verdict::trusted, draws.message};
-  if (draws.status != SamplingStatus::complete)
-    item.verdict = draws.size() == 0 ? Verdict::not_trusted : Verdict::cannot_tell;
-  if (draws.status == SamplingStatus::chains_disagree || draws.status == SamplingStatus::weights_unreliable)
-    item.verdict = Verdict::not_trusted;
-  const RecordValue* bad = draws.statistics.find("non_finite_log_ratios");
-  if (bad && std::get_if<std::int64_t>(bad) && std::get<std::int64_t>(*bad) > 0) {
-    item.verdict = std::max(item.verdict, Verdict::cannot_tell);
-    item.sentence += "; " + std::to_string(std::get<std::int64_t>(*bad)) +
-                     " log ratios were not finite and counted as zero density";
-  }
-  return item;
-}
-
 }  // namespace
 
 std::string_view verdict_name(Verdict verdict) {
@@ -224,25 +197,10 @@ std::string_view verdict_name(Verdict verdict) {
   return "not trusted";
 }
 
-CheckReport quick_check(const RatioEstimator& estimator, std::span<const double> x_o,
-                        const PosteriorDraws& draws, MatrixView<const double> held_out_theta,
-                        MatrixView<const double> held_out_x, const RunContext& run) {
-  if (held_out_theta.rows != held_out_x.rows) {
-    throw ShapeError("check: held_out_theta has " + std::to_string(held_out_theta.rows) +
-                     " rows but held_out_x has " + std::to_string(held_out_x.rows));
-  }
-  const Stopwatch watch;
-  CheckReport report;
-  report.items.push_back(range_item(estimator, x_o, report.record));
-  const std::size_t rows = std::min(held_out_theta.rows, kCoverageRows);
-  const Ranks ranks = rows > 0 ? density_ranks(estimator, held_out_theta, held_out_x, run) : Ranks{};
-  report.items.push_back(coverage_item(ranks, rows, report.record));
-  if (num_dropped(estimator) > 0 && report.record.find("coverage.p_value") &&
-      report.items.back().verdict != Verdict::trusted)
-    report.items.back().sentence += "; the failed simulations that were dropped bias it, too";
-  report.items.push_back(normalisation_item(estimator, ranks, rows, report.record));
-  if (const auto item = failure_item(estimator, draws, run, report.record)) report.items.push_back(*item);
-  report.items.push_back(draws_item(draws, report.record));
+namespace {
+
+/// The worst item decides.
+void decide(CheckReport& report) {
   report.verdict = Verdict::trusted;
   const CheckItem* deciding = nullptr;
   for (const CheckItem& item : report.items) {
@@ -256,8 +214,51 @@ CheckReport quick_check(const RatioEstimator& estimator, std::span<const double>
                                                        : deciding->name + ": " + deciding->sentence;
   report.record.set("verdict", verdict_name(report.verdict));
   report.record.set("verdict_sentence", report.sentence);
+}
+
+void check_shapes(const ObservedDraws& observed, MatrixView<const double> held_out_theta,
+                  MatrixView<const double> held_out_x) {
+  if (held_out_theta.rows != held_out_x.rows) {
+    throw ShapeError("check: held_out_theta has " + std::to_string(held_out_theta.rows) +
+                     " rows but held_out_x has " + std::to_string(held_out_x.rows));
+  }
+  if (observed.draws.size() != 1 && (observed.draws.empty() || observed.draws.size() != observed.x_o.rows)) {
+    throw ConfigError("check: there are " + std::to_string(observed.draws.size()) + " sets of draws and " +
+                      std::to_string(observed.x_o.rows) +
+                      " rows of x_o; there must be one set for all rows, or one for every row");
+  }
+}
+
+}  // namespace
+
+CheckReport quick_check(const RatioEstimator& estimator, const ObservedDraws& observed,
+                        MatrixView<const double> held_out_theta, MatrixView<const double> held_out_x,
+                        const RunContext& run) {
+  check_shapes(observed, held_out_theta, held_out_x);
+  const Stopwatch watch;
+  CheckReport report;
+  report.items.push_back(range_item(estimator, observed.x_o, report.record));
+  const std::size_t rows = std::min(held_out_theta.rows, kCoverageRows);
+  const Ranks ranks = rows > 0 ? density_ranks(estimator, held_out_theta, held_out_x, run) : Ranks{};
+  report.items.push_back(coverage_item(ranks, rows, report.record));
+  if (num_dropped(estimator) > 0 && report.record.find("coverage.p_value") &&
+      report.items.back().verdict != Verdict::trusted)
+    report.items.back().sentence += "; the failed simulations that were dropped bias it, too";
+  if (observed.has_iid_rows())
+    report.items.push_back(iid_item(observed.x_o.rows, ranks.alpha.size(), report.record));
+  report.items.push_back(normalisation_item(estimator, ranks, rows, report.record));
+  if (const auto item = failure_item(estimator, pooled_draws(observed), run, report.record))
+    report.items.push_back(*item);
+  report.items.push_back(draws_item(observed.draws, report.record));
+  decide(report);
   report.record.set("seconds", watch.seconds());
   return report;
+}
+
+CheckReport quick_check(const RatioEstimator& estimator, std::span<const double> x_o,
+                        const PosteriorDraws& draws, MatrixView<const double> held_out_theta,
+                        MatrixView<const double> held_out_x, const RunContext& run) {
+  return quick_check(estimator, {{x_o.data(), 1, x_o.size()}, {&draws, 1}}, held_out_theta, held_out_x, run);
 }
 
 }  // namespace nrec

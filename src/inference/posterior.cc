@@ -37,39 +37,40 @@ Posterior Posterior::from_log_ratio(Prior prior, LogRatio log_ratio, LogRatioGra
 
 namespace {
 
-/// The estimator with its network ready for one x.
+/// Turns gradients with respect to u of the prior's own transform into those with respect to u of `space`, the prior without
+/// walls: they differ in the columns whose own u is theta itself.
+void to_space_without_walls(const Prior& prior, const Prior& space, MatrixView<const double> u,
+                            MatrixView<double> d) {
+  Matrix<double> slope(d.rows, d.cols);
+  std::fill(slope.values().begin(), slope.values().end(), 1.0);
+  space.pull_back(u, slope);
+  for (std::size_t j = 0; j < d.cols; ++j) {
+    if (!prior.is_identity(j)) continue;
+    for (std::size_t i = 0; i < d.rows; ++i) d(i, j) *= slope(i, j);
+  }
+}
+
+/// The estimator with its network ready for the rows of x, whose log ratios add.
 class EstimatorRatio {
  public:
-  EstimatorRatio(const RatioEstimator& estimator, std::span<const float> x, const RunContext& run)
+  EstimatorRatio(const RatioEstimator& estimator, MatrixView<const float> x, const RunContext& run)
       : estimator_(estimator),
         pool_(run.pool),
         space_(estimator.prior.without_walls()),
         evaluate_(estimator.network, x, run.isa, run.pool) {}
 
   void values(MatrixView<const double> theta, std::span<double> log_ratio) const {
-    const Matrix<float> encoded = encode(theta);
-    std::vector<float> logits(theta.rows);
-    evaluate_(encoded, logits);
-    std::copy(logits.begin(), logits.end(), log_ratio.begin());
+    evaluate_(encode(theta), log_ratio);
   }
 
   void gradients(MatrixView<const double> theta, MatrixView<const double> u, std::span<double> log_ratio,
                  MatrixView<double> d_u) const {
-    const Matrix<float> encoded = encode(theta);
-    Matrix<float> d_encoded(theta.rows, theta.cols);
-    std::vector<float> logits(theta.rows);
-    evaluate_.with_gradient(encoded, logits, d_encoded);
-    std::copy(logits.begin(), logits.end(), log_ratio.begin());
-    // The network sees u of the prior's own transform. Where that is theta itself, d theta / d u comes on top.
-    Matrix<double> slope(theta.rows, theta.cols);
-    std::fill(slope.values().begin(), slope.values().end(), 1.0);
-    space_.pull_back(u, slope);
+    evaluate_.with_gradient(encode(theta), log_ratio, d_u);
     for (std::size_t j = 0; j < theta.cols; ++j) {
-      const bool is_theta = estimator_.prior.is_identity(j);
       const double scale = estimator_.theta_standardiser.scale[j];
-      for (std::size_t i = 0; i < theta.rows; ++i)
-        d_u(i, j) = d_encoded(i, j) / scale * (is_theta ? slope(i, j) : 1.0);
+      for (std::size_t i = 0; i < theta.rows; ++i) d_u(i, j) /= scale;
     }
+    to_space_without_walls(estimator_.prior, space_, u, d_u);
   }
 
  private:
@@ -85,39 +86,115 @@ class EstimatorRatio {
   PairEvaluator evaluate_;
 };
 
+/// log P(ok | theta) - log P(ok) for each of the rows of x, none of which failed, to be added to their log ratio.
+class SuccessRatio {
+ public:
+  SuccessRatio(const SuccessModel& model, const Prior& prior, std::size_t num_rows, const RunContext& run)
+      : prior_(prior),
+        space_(prior.without_walls()),
+        log_rate_(std::log(model.rate())),
+        num_rows_(static_cast<double>(num_rows)),
+        evaluate_(model, prior, run) {}
+
+  void add_values(MatrixView<const double> theta, std::span<double> log_ratio) const {
+    std::vector<double> log_p(theta.rows);
+    evaluate_(theta, log_p);
+    for (std::size_t i = 0; i < log_p.size(); ++i) log_ratio[i] += num_rows_ * (log_p[i] - log_rate_);
+  }
+
+  void add_gradients(MatrixView<const double> theta, MatrixView<const double> u, std::span<double> log_ratio,
+                     MatrixView<double> d_u) const {
+    std::vector<double> log_p(theta.rows);
+    Matrix<double> d(theta.rows, theta.cols);
+    evaluate_.with_gradient(theta, log_p, d);
+    to_space_without_walls(prior_, space_, u, d);
+    for (std::size_t i = 0; i < log_p.size(); ++i) {
+      log_ratio[i] += num_rows_ * (log_p[i] - log_rate_);
+      for (std::size_t j = 0; j < d.cols(); ++j) d_u(i, j) += num_rows_ * d(i, j);
+    }
+  }
+
+ private:
+  Prior prior_, space_;
+  double log_rate_, num_rows_;
+  SuccessEvaluator evaluate_;
+};
+
 }  // namespace
 
 Posterior Posterior::from_estimator(const RatioEstimator& estimator, std::span<const double> x_o,
                                     const RunContext& run) {
-  const auto ratio = std::make_shared<const EstimatorRatio>(estimator, estimator.encode_x(x_o), run);
-  const auto log_r = [ratio](MatrixView<const double> theta, std::span<double> log_ratio) {
-    ratio->values(theta, log_ratio);
-  };
-  if (estimator.success && estimator.success->network) {
-    const auto success = std::make_shared<SuccessEvaluator>(*estimator.success, estimator.prior, run);
-    const double log_rate = std::log(estimator.success->rate());
-    // Without a gradient: that of the success model is not there yet.
-    return Posterior(estimator.prior,
-                     [log_r, success, log_rate](MatrixView<const double> theta, std::span<double> log_ratio) {
-                       std::vector<double> log_p(theta.rows);
-                       (*success)(theta, log_p);
-                       log_r(theta, log_ratio);
-                       for (std::size_t i = 0; i < log_p.size(); ++i) log_ratio[i] += log_p[i] - log_rate;
-                     });
+  return from_iid_rows(estimator, {x_o.data(), 1, x_o.size()}, run);
+}
+
+Posterior Posterior::from_iid_rows(const RatioEstimator& estimator, MatrixView<const double> x_o,
+                                   const RunContext& run) {
+  Matrix<float> x(x_o.rows, x_o.cols);
+  for (std::size_t i = 0; i < x_o.rows; ++i) {
+    const std::vector<float> row = estimator.encode_x(x_o.row(i));
+    std::copy(row.begin(), row.end(), x.row(i).begin());
   }
-  Posterior posterior(estimator.prior, log_r);
-  posterior.gradient_ = [ratio](MatrixView<const double> theta, MatrixView<const double> u,
-                                std::span<double> log_ratio,
-                                MatrixView<double> d_u) { ratio->gradients(theta, u, log_ratio, d_u); };
+  const auto ratio = std::make_shared<const EstimatorRatio>(estimator, x, run);
+  std::shared_ptr<const SuccessRatio> success;  // null: no row failed, or at a constant rate
+  if (estimator.success && estimator.success->network)
+    success = std::make_shared<const SuccessRatio>(*estimator.success, estimator.prior, x_o.rows, run);
+  Posterior posterior(estimator.prior,
+                      [ratio, success](MatrixView<const double> theta, std::span<double> log_ratio) {
+                        ratio->values(theta, log_ratio);
+                        if (success) success->add_values(theta, log_ratio);
+                      });
+  posterior.gradient_ = [ratio, success](MatrixView<const double> theta, MatrixView<const double> u,
+                                         std::span<double> log_ratio, MatrixView<double> d_u) {
+    ratio->gradients(theta, u, log_ratio, d_u);
+    if (success) success->add_gradients(theta, u, log_ratio, d_u);
+  };
   return posterior;
 }
 
 Posterior Posterior::conditioned(const ConditionedPrior& conditioned) const {
   if (conditioned.free_columns.size() == prior_.dim()) return *this;
-  return Posterior(conditioned.prior, [function = function_, conditioned](MatrixView<const double> theta,
-                                                                          std::span<double> log_ratio) {
+  Posterior posterior(conditioned.prior, [function = function_, conditioned](MatrixView<const double> theta,
+                                                                             std::span<double> log_ratio) {
     function(conditioned.all_columns(theta), log_ratio);
   });
+  if (!gradient_) return posterior;
+  // A free column has the same support with and without the others, so its u is the same in both spaces.
+  posterior.gradient_ = [gradient = gradient_, space = unbounded_prior_, conditioned](
+                            MatrixView<const double> theta, MatrixView<const double> u,
+                            std::span<double> log_ratio, MatrixView<double> d_u) {
+    const Matrix<double> all_theta = conditioned.all_columns(theta);
+    Matrix<double> all_u(all_theta.rows(), all_theta.cols()), d_all(all_theta.rows(), all_theta.cols());
+    space.to_unbounded(all_theta, all_u);
+    for (std::size_t i = 0; i < u.rows; ++i) {  // far out theta stands on a bound and has forgotten its u
+      for (std::size_t j = 0; j < u.cols; ++j) all_u(i, conditioned.free_columns[j]) = u(i, j);
+    }
+    gradient(all_theta, all_u, log_ratio, d_all);
+    for (std::size_t i = 0; i < u.rows; ++i) {
+      for (std::size_t j = 0; j < u.cols; ++j) d_u(i, j) = d_all(i, conditioned.free_columns[j]);
+    }
+  };
+  return posterior;
+}
+
+Posterior Posterior::through(
+    std::function<void(const LogRatio& ask, MatrixView<const double> theta, std::span<double> log_ratio)>
+        values,
+    std::function<void(const LogRatioGradient& ask, MatrixView<const double> theta,
+                       std::span<double> log_ratio, MatrixView<double> d_u)>
+        gradients) const {
+  Posterior posterior(prior_, [ask = function_, values = std::move(values)](MatrixView<const double> theta,
+                                                                            std::span<double> log_ratio) {
+    values(ask, theta, log_ratio);
+  });
+  if (!gradient_) return posterior;
+  posterior.gradient_ = [ask = gradient_, gradients = std::move(gradients)](
+                            MatrixView<const double> theta, MatrixView<const double> u,
+                            std::span<double> log_ratio, MatrixView<double> d_u) {
+    const LogRatioGradient ask_at = [&](MatrixView<const double> at, std::span<double> out,
+                                        MatrixView<double> d_out) { ask(at, u, out, d_out); };
+    gradients(ask_at, theta, log_ratio, d_u);
+  };
+  return posterior;
 }
 
 void Posterior::log_ratio(MatrixView<const double> theta, std::span<double> log_ratio) const {
@@ -168,24 +245,50 @@ void Posterior::log_density_gradient(MatrixView<const double> u, std::span<doubl
   }
 }
 
-std::vector<OutsideColumn> columns_outside(const RatioEstimator& estimator, std::span<const double> x_o) {
+std::vector<OutsideColumn> columns_outside(std::span<const double> low, std::span<const double> high,
+                                           MatrixView<const double> x_o) {
   std::vector<OutsideColumn> columns;
-  for (std::size_t j = 0; j < x_o.size() && j < estimator.x_low.size(); ++j) {
-    if (x_o[j] < estimator.x_low[j] || x_o[j] > estimator.x_high[j])
-      columns.push_back({j, x_o[j], estimator.x_low[j], estimator.x_high[j]});
+  for (std::size_t i = 0; i < x_o.rows; ++i) {
+    for (std::size_t j = 0; j < std::min(x_o.cols, low.size()); ++j) {
+      const double value = x_o(i, j);
+      if (value < low[j] || value > high[j]) columns.push_back({j, value, low[j], high[j], i});
+    }
   }
   return columns;
 }
 
-std::string outside_warning(const std::vector<OutsideColumn>& columns) {
+std::vector<OutsideColumn> columns_outside(const RatioEstimator& estimator, MatrixView<const double> x_o) {
+  return columns_outside(estimator.x_low, estimator.x_high, x_o);
+}
+
+std::vector<OutsideColumn> columns_outside(const RatioEstimator& estimator, std::span<const double> x_o) {
+  return columns_outside(estimator, {x_o.data(), 1, x_o.size()});
+}
+
+namespace {
+
+std::string outside_head(const std::vector<OutsideColumn>& columns, std::size_t num_rows) {
+  if (num_rows == 1)
+    return "the observation is outside the range of all simulations in " + std::to_string(columns.size()) +
+           (columns.size() == 1 ? " column: " : " columns: ");
+  std::size_t rows = 1;
+  for (std::size_t i = 1; i < columns.size(); ++i) rows += columns[i].row != columns[i - 1].row;
+  return std::to_string(rows) + " of " + std::to_string(num_rows) +
+         " rows of the observation are outside the range of all simulations: ";
+}
+
+}  // namespace
+
+std::string outside_warning(const std::vector<OutsideColumn>& columns, std::size_t num_rows) {
   if (columns.empty()) return "";
   constexpr std::size_t kShown = 5;
-  std::string text = "the observation is outside the range of all simulations in " +
-                     std::to_string(columns.size()) + (columns.size() == 1 ? " column: " : " columns: ");
+  std::string text = outside_head(columns, num_rows);
   for (std::size_t i = 0; i < std::min(columns.size(), kShown); ++i) {
     const OutsideColumn& c = columns[i];
-    text += (i ? ", " : "") + std::string("x_o[") + std::to_string(c.column) + "] = " + number_text(c.value) +
-            " (simulated " + number_text(c.low) + " to " + number_text(c.high) + ")";
+    const std::string row = num_rows == 1 ? "" : std::to_string(c.row) + ", ";
+    text += (i ? ", " : "") + std::string("x_o[") + row + std::to_string(c.column) +
+            "] = " + number_text(c.value) + " (simulated " + number_text(c.low) + " to " +
+            number_text(c.high) + ")";
   }
   if (columns.size() > kShown) text += " and " + std::to_string(columns.size() - kShown) + " more";
   return text +

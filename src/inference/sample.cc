@@ -7,30 +7,13 @@
 
 namespace nrec {
 
-std::string_view sampling_status_name(SamplingStatus status) {
-  switch (status) {
-    case SamplingStatus::complete:
-      return "complete";
-    case SamplingStatus::budget_spent:
-      return "budget spent";
-    case SamplingStatus::stopped:
-      return "stopped";
-    case SamplingStatus::chains_disagree:
-      return "chains disagree";
-    case SamplingStatus::weights_unreliable:
-      return "weights unreliable";
-    case SamplingStatus::no_support:
-      break;
-  }
-  return "no support";
-}
-
 void describe(OptionTable& table, SamplingOptions& options) {
   const char* section = "sampling";
   table.add(
       section, "method", &options.method, {"auto", "rejection", "importance", "slice", "nuts"},
       "how to draw from the posterior; auto: rejection if its forecast fits the budget, else importance if "
-      "its draws are as good, else slice; nuts: Hamiltonian Monte Carlo with the gradient of the network");
+      "its draws are as good, else nuts (gradient, 4 parameters or more) or slice; nuts: Hamiltonian Monte "
+      "Carlo with the gradient of the network");
   table.add(section, "num_samples", &options.num_samples, {.low = 1, .high = 1e9}, "draws");
   table.add(section, "max_evaluations", &options.max_evaluations, {.low = 1},
             "most evaluations of the network per observation");

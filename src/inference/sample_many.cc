@@ -1,6 +1,7 @@
 #include "nrec/inference/sample_many.h"
 
 #include <atomic>
+#include <numeric>
 
 #include "nrec/core/random.h"
 
@@ -9,18 +10,6 @@ namespace nrec {
 namespace {
 
 constexpr double kSecondsBetweenUpdates = 0.5;
-
-PosteriorDraws not_begun(const Prior& prior, SamplingStatus status) {
-  PosteriorDraws draws;
-  draws.names = prior.names();
-  draws.theta = Matrix<double>(0, prior.dim());
-  draws.method = "none";
-  draws.status = status;
-  draws.message = status == SamplingStatus::stopped
-                      ? "stopped before this observation was begun"
-                      : "the time limit was over before this observation was begun";
-  return draws;
-}
 
 /// Says how many observations are done; only from the thread that called, as sinks demand.
 class Progress {
@@ -54,32 +43,52 @@ std::uint64_t observation_seed(std::uint64_t seed, std::size_t index) {
   return index == 0 ? seed : RandomStream(seed, Stream::batch, index).bits64();
 }
 
-std::vector<PosteriorDraws> sample_many(std::size_t num_observations, const PosteriorMaker& make,
-                                        const SamplingOptions& options, const RunContext& run) {
-  std::vector<PosteriorDraws> all(num_observations);
-  if (num_observations == 1) {
-    all[0] = sample(make(0, run), options, run);
-    return all;
+void over_observations(std::span<const std::size_t> indices, const RunContext& run,
+                       const ObservationWork& work) {
+  if (indices.size() == 1) {
+    if (run.stop_requested() || run.time_limit <= 0.0) return;
+    RunContext context = run;
+    context.seed = observation_seed(run.seed, indices[0]);
+    work(indices[0], context);
+    return;
   }
   const Stopwatch watch;
-  Progress progress(num_observations, run);
-  run.pool.run(num_observations, [&](std::size_t i, int worker) {
+  Progress progress(indices.size(), run);
+  run.pool.run(indices.size(), [&](std::size_t task, int worker) {
     ThreadPool alone(1);
     const RunContext context = {.pool = alone,
-                                .seed = observation_seed(run.seed, i),
+                                .seed = observation_seed(run.seed, indices[task]),
                                 .isa = run.isa,
                                 .stop = run.stop,
                                 .time_limit = run.time_limit - watch.seconds()};
-    const Posterior posterior = make(i, context);
-    if (run.stop_requested()) {
-      all[i] = not_begun(posterior.prior(), SamplingStatus::stopped);
-    } else if (context.time_limit <= 0.0) {
-      all[i] = not_begun(posterior.prior(), SamplingStatus::budget_spent);
-    } else {
-      all[i] = sample(posterior, options, context);
-    }
+    if (run.stop_requested() || context.time_limit <= 0.0) return;
+    work(indices[task], context);
     progress.finished_one(worker == 0);
   });
+}
+
+PosteriorDraws not_begun(const Prior& prior, const RunContext& run) {
+  PosteriorDraws draws;
+  draws.names = prior.names();
+  draws.theta = Matrix<double>(0, prior.dim());
+  draws.method = "none";
+  draws.status = run.stop_requested() ? SamplingStatus::stopped : SamplingStatus::budget_spent;
+  draws.message = run.stop_requested() ? "stopped before this observation was begun"
+                                       : "the time limit was over before this observation was begun";
+  return draws;
+}
+
+std::vector<PosteriorDraws> sample_many(std::size_t num_observations, const PosteriorMaker& make,
+                                        const SamplingOptions& options, const RunContext& run) {
+  std::vector<PosteriorDraws> all(num_observations);
+  std::vector<std::size_t> indices(num_observations);
+  std::iota(indices.begin(), indices.end(), std::size_t{0});
+  over_observations(indices, run, [&](std::size_t i, const RunContext& context) {
+    all[i] = sample(make(i, context), options, context);
+  });
+  for (std::size_t i = 0; i < num_observations; ++i) {
+    if (all[i].method.empty()) all[i] = not_begun(make(i, run).prior(), run);
+  }
   return all;
 }
 

@@ -64,7 +64,7 @@ struct PairEvaluator::State {
   const PairKernels& kernels;
   ThreadPool& pool;
   tile::PackedNetwork packed{};
-  std::vector<float> v{};              // x side of the input layer
+  Matrix<float> v{};                   // [R, width]: x side of the input layer
   std::vector<Scratch> scratch{};      // one per thread
   std::vector<Scratch> way_back{};     // one per thread, from the first gradient on
   std::vector<float> theta_in_back{};  // packed transpose of the theta side of the input layer
@@ -72,9 +72,21 @@ struct PairEvaluator::State {
 
   std::size_t padded_dim() const { return padded_features(network.shape().dim_theta); }
 
-  void input(MatrixView<const float> theta, float* z) const {
+  /// Input layer of a tile against row `x_row` of x.
+  void input(MatrixView<const float> theta, std::size_t x_row, float* z) const {
     kernels.gemm(theta.data, theta.stride, theta.rows, theta.cols, packed.theta_in.data(), network.width(),
-                 v.data(), false, z, network.width());
+                 v.row(x_row).data(), false, z, network.width());
+  }
+
+  void tile(MatrixView<const float> theta, double* logits, const Scratch& s) const {
+    const tile::Pass pass(network, packed, kernels);
+    float of_row[kRows];
+    std::fill_n(logits, theta.rows, 0.0);
+    for (std::size_t x_row = 0; x_row < v.rows(); ++x_row) {
+      input(theta, x_row, s.buffers.z[0]);
+      pass.forward(theta.rows, s.buffers, of_row);
+      for (std::size_t r = 0; r < theta.rows; ++r) logits[r] += static_cast<double>(of_row[r]);
+    }
   }
 
   void prepare_way_back() {
@@ -90,17 +102,25 @@ struct PairEvaluator::State {
       way_back.push_back(Scratch::with_way_back(network.shape().num_blocks, width, padded_dim()));
   }
 
-  void tile_with_gradient(MatrixView<const float> theta, float* logits, MatrixView<float> d_theta,
+  void tile_with_gradient(MatrixView<const float> theta, double* logits, MatrixView<double> d_theta,
                           const Scratch& s) const {
     const tile::Pass pass(network, packed, kernels);
     const std::size_t width = network.width();
-    input(theta, s.buffers.z[0]);
-    pass.forward(theta.rows, s.buffers, logits);
-    pass.backward(theta.rows, s.buffers, ones.data(), nullptr);
-    kernels.gemm(s.buffers.dz, width, theta.rows, width, theta_in_back.data(), padded_dim(), nullptr, false,
-                 s.d_theta, padded_dim());
-    for (std::size_t r = 0; r < theta.rows; ++r)
-      std::copy_n(s.d_theta + r * padded_dim(), theta.cols, d_theta.row(r).data());
+    float of_row[kGradientRows];
+    std::fill_n(logits, theta.rows, 0.0);
+    for (std::size_t r = 0; r < theta.rows; ++r) std::fill_n(d_theta.row(r).data(), theta.cols, 0.0);
+    for (std::size_t x_row = 0; x_row < v.rows(); ++x_row) {
+      input(theta, x_row, s.buffers.z[0]);
+      pass.forward(theta.rows, s.buffers, of_row);
+      pass.backward(theta.rows, s.buffers, ones.data(), nullptr);
+      kernels.gemm(s.buffers.dz, width, theta.rows, width, theta_in_back.data(), padded_dim(), nullptr, false,
+                   s.d_theta, padded_dim());
+      for (std::size_t r = 0; r < theta.rows; ++r) {
+        logits[r] += static_cast<double>(of_row[r]);
+        for (std::size_t k = 0; k < theta.cols; ++k)
+          d_theta(r, k) += static_cast<double>(s.d_theta[r * padded_dim() + k]);
+      }
+    }
   }
 
   void check(MatrixView<const float> theta, std::size_t num_logits) const {
@@ -114,17 +134,22 @@ struct PairEvaluator::State {
 
 PairEvaluator::PairEvaluator(const PairNetwork& network, std::span<const float> x, std::string_view isa,
                              ThreadPool& pool)
+    : PairEvaluator(network, MatrixView<const float>{x.data(), 1, x.size()}, isa, pool) {}
+
+PairEvaluator::PairEvaluator(const PairNetwork& network, MatrixView<const float> x, std::string_view isa,
+                             ThreadPool& pool)
     : state_(new State{network, pair_kernels(isa), pool}) {
-  if (x.size() != network.shape().dim_x) {
-    throw ShapeError("pair evaluator: x has " + std::to_string(x.size()) + " numbers; the network wants " +
-                     std::to_string(network.shape().dim_x));
+  if (x.cols != network.shape().dim_x || x.rows == 0) {
+    throw ShapeError("pair evaluator: x is [" + std::to_string(x.rows) + ", " + std::to_string(x.cols) +
+                     "]; the network wants at least one row of " + std::to_string(network.shape().dim_x) +
+                     " numbers");
   }
   State& s = *state_;
   s.packed.pack(s.network, s.kernels, false);
   const std::size_t width = s.network.width();
-  s.v.resize(width);
-  s.kernels.gemm(x.data(), x.size(), 1, x.size(), s.packed.x_in.data(), width,
-                 s.network.weights().data() + s.network.bias_in(), false, s.v.data(), width);
+  s.v = Matrix<float>(x.rows, width);
+  s.kernels.gemm(x.data, x.stride, x.rows, x.cols, s.packed.x_in.data(), width,
+                 s.network.weights().data() + s.network.bias_in(), false, s.v.values().data(), width);
   for (int worker = 0; worker < pool.num_threads(); ++worker)
     s.scratch.push_back(Scratch::forward_only(s.network.shape().num_blocks, width));
 }
@@ -132,21 +157,21 @@ PairEvaluator::PairEvaluator(const PairNetwork& network, std::span<const float> 
 PairEvaluator::~PairEvaluator() = default;
 PairEvaluator::PairEvaluator(PairEvaluator&&) noexcept = default;
 
-void PairEvaluator::operator()(MatrixView<const float> theta, std::span<float> logits) const {
+std::size_t PairEvaluator::num_rows() const { return state_->v.rows(); }
+
+void PairEvaluator::operator()(MatrixView<const float> theta, std::span<double> logits) const {
   const State& s = *state_;
   s.check(theta, logits.size());
-  const tile::Pass pass(s.network, s.packed, s.kernels);
   s.pool.run((theta.rows + kRows - 1) / kRows, [&](std::size_t task, int worker) {
     const std::size_t first = task * kRows;
     const std::size_t rows = std::min(kRows, theta.rows - first);
-    const tile::Buffers& b = s.scratch[static_cast<std::size_t>(worker)].buffers;
-    s.input(theta.middle_rows(first, rows), b.z[0]);
-    pass.forward(rows, b, logits.data() + first);
+    s.tile(theta.middle_rows(first, rows), logits.data() + first,
+           s.scratch[static_cast<std::size_t>(worker)]);
   });
 }
 
-void PairEvaluator::with_gradient(MatrixView<const float> theta, std::span<float> logits,
-                                  MatrixView<float> d_theta) const {
+void PairEvaluator::with_gradient(MatrixView<const float> theta, std::span<double> logits,
+                                  MatrixView<double> d_theta) const {
   State& s = *state_;
   s.check(theta, logits.size());
   if (d_theta.rows != theta.rows || d_theta.cols != theta.cols) {

@@ -74,6 +74,19 @@ struct SuccessEvaluator::State {
   Standardiser standardiser;
   ThreadPool& pool;
   std::optional<PairEvaluator> network;  // absent: a constant rate
+
+  void check(MatrixView<const double> theta, std::size_t num_values) const {
+    if (theta.cols == prior.dim() && num_values == theta.rows) return;
+    throw ShapeError("success model: theta is [" + std::to_string(theta.rows) + ", " +
+                     std::to_string(theta.cols) + "] with room for " + std::to_string(num_values) +
+                     " values; it must have " + std::to_string(prior.dim()) + " columns and one value a row");
+  }
+
+  Matrix<float> encode(MatrixView<const double> theta) const {
+    Matrix<float> encoded(theta.rows, theta.cols);
+    encode_theta(prior, standardiser, theta, encoded, pool);
+    return encoded;
+  }
 };
 
 SuccessEvaluator::SuccessEvaluator(const SuccessModel& model, const Prior& prior, const RunContext& run)
@@ -89,19 +102,31 @@ SuccessEvaluator::SuccessEvaluator(SuccessEvaluator&&) noexcept = default;
 
 void SuccessEvaluator::operator()(MatrixView<const double> theta, std::span<double> log_p) const {
   const State& s = *state_;
-  if (theta.cols != s.prior.dim() || log_p.size() != theta.rows) {
-    throw ShapeError("success model: theta is [" + std::to_string(theta.rows) + ", " +
-                     std::to_string(theta.cols) + "] with room for " + std::to_string(log_p.size()) +
-                     " values; it must have " + std::to_string(s.prior.dim()) +
-                     " columns and one value a row");
-  }
+  s.check(theta, log_p.size());
   std::fill(log_p.begin(), log_p.end(), s.log_rate);
   if (!s.network) return;
-  Matrix<float> encoded(theta.rows, theta.cols);
-  std::vector<float> logits(theta.rows);
-  encode_theta(s.prior, s.standardiser, theta, encoded, s.pool);
-  (*s.network)(encoded, logits);
-  for (std::size_t i = 0; i < logits.size(); ++i) log_p[i] = -softplus(-static_cast<double>(logits[i]));
+  (*s.network)(s.encode(theta), log_p);
+  for (double& value : log_p) value = -softplus(-value);
+}
+
+void SuccessEvaluator::with_gradient(MatrixView<const double> theta, std::span<double> log_p,
+                                     MatrixView<double> d_u) const {
+  const State& s = *state_;
+  s.check(theta, log_p.size());
+  if (d_u.rows != theta.rows || d_u.cols != theta.cols) {
+    throw ShapeError("success model: d_u is [" + std::to_string(d_u.rows) + ", " + std::to_string(d_u.cols) +
+                     "]; it must have the shape of theta, [" + std::to_string(theta.rows) + ", " +
+                     std::to_string(theta.cols) + "]");
+  }
+  std::fill(log_p.begin(), log_p.end(), s.log_rate);
+  for (std::size_t i = 0; i < d_u.rows; ++i) std::fill(d_u.row(i).begin(), d_u.row(i).end(), 0.0);
+  if (!s.network) return;
+  s.network->with_gradient(s.encode(theta), log_p, d_u);
+  for (std::size_t i = 0; i < log_p.size(); ++i) {
+    log_p[i] = -softplus(-log_p[i]);
+    const double failure = -std::expm1(log_p[i]);  // exact where failures are rare
+    for (std::size_t j = 0; j < d_u.cols; ++j) d_u(i, j) *= failure / s.standardiser.scale[j];
+  }
 }
 
 }  // namespace nrec

@@ -110,5 +110,70 @@ TEST_F(StopResume, ACheckpointOfOtherSettingsIsRefused) {
   expect_in(outcome.err, "this checkpoint belongs to other simulations, settings, seed or instruction set");
 }
 
+/// A sampling that takes some seconds, by a network that is there.
+class StopSampling : public ToyTest {
+ protected:
+  void SetUp() override {
+    ToyTest::SetUp();
+    ASSERT_EQ(infer(whole_).code, 0);
+  }
+  Words words(const std::string& out, const Words& more = {}) const {
+    Words all = {"sample",        "--model", "p_run",   "--observation", "x_o.csv", "--method", "slice",
+                 "--num-samples", "20000",   "--check", "none",          "--out",   out};
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  }
+  /// Sends `signal` when the log of evaluations has grown to some size.
+  Outcome broken_by(int signal, const std::string& out) const {
+    RunningProgram program = start(words(out));
+    const std::filesystem::path log = folder_ / out / "evaluations.bin";
+    std::error_code code;
+    for (int i = 0; i < 3000; ++i) {
+      if (std::filesystem::exists(log, code) && std::filesystem::file_size(log, code) > 4000000) break;
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    program.send(signal);
+    return program.wait();
+  }
+};
+
+TEST_F(StopSampling, SigtermLeavesPartialDrawsAndGoesOnToTheSame) {
+  ASSERT_EQ(run(words("unbroken")).code, 0);
+  EXPECT_FALSE(exists("unbroken/evaluations.bin"));
+  const Outcome outcome = broken_by(SIGTERM, "broken");
+  ASSERT_EQ(outcome.code, 143) << outcome.err;
+  expect_in(outcome.last_line(), "stopped on request");
+  expect_in(outcome.last_line(), "to go on: nrec sample");
+  ASSERT_TRUE(exists("broken/record.json"));
+  const Record record = record_from_json(content("broken/record.json"), "record");
+  const std::int64_t partial = std::get<std::int64_t>(*record.find("sampling.num_draws"));
+  EXPECT_LT(partial, 20000);
+  EXPECT_EQ(exists("broken/draws.npz"), partial > 0);
+  const Outcome resumed = run(words("broken", {"--resume"}));
+  ASSERT_EQ(resumed.code, 0) << resumed.err;
+  expect_in(resumed.err, "went on with sampling after ");
+  EXPECT_EQ(content("broken/draws.npz"), content("unbroken/draws.npz"));
+  EXPECT_FALSE(exists("broken/evaluations.bin"));
+}
+
+TEST_F(StopSampling, GoesOnAfterASuddenEnd) {
+  ASSERT_EQ(run(words("unbroken")).code, 0);
+  ASSERT_EQ(broken_by(SIGKILL, "broken").code, 128 + SIGKILL);
+  const Outcome resumed = run(words("broken", {"--resume"}));
+  ASSERT_EQ(resumed.code, 0) << resumed.err;
+  expect_in(resumed.err, "went on with sampling after ");
+  EXPECT_EQ(content("broken/draws.npz"), content("unbroken/draws.npz"));
+}
+
+TEST_F(StopSampling, ABudgetThatIsSpentGoesOnWithALargerOne) {
+  ASSERT_EQ(run(words("unbroken")).code, 0);
+  const Outcome outcome = run(words("broken", {"--max-evaluations", "300000"}));
+  ASSERT_EQ(outcome.code, 5) << outcome.err;
+  const Outcome resumed = run(words("broken", {"--resume"}));
+  ASSERT_EQ(resumed.code, 0) << resumed.err;
+  expect_in(resumed.err, "went on with sampling after ");
+  EXPECT_EQ(content("broken/draws.npz"), content("unbroken/draws.npz"));
+}
+
 }  // namespace
 }  // namespace nrec::cli

@@ -11,6 +11,7 @@
 #include "nrec/core/record.h"
 #include "nrec/core/run_context.h"
 #include "nrec/diagnostics/quick_check.h"
+#include "nrec/inference/posterior_draws.h"
 #include "nrec/inference/summarise.h"
 
 namespace nrec {
@@ -32,7 +33,8 @@ struct CommandResult {
   std::string message;                     // one sentence: why it ended
   std::filesystem::path folder;            // where the files are
   Record record;                           // all that record.json holds
-  std::vector<MarginalSummary> marginals;  // empty where there are no draws
+  std::vector<MarginalSummary> marginals;  // of a single posterior; empty where there are no draws
+  std::vector<PosteriorDraws> batch;       // rows = "batch": one for every observation
   std::optional<CheckReport> check;        // empty where nothing was checked
 };
 
@@ -45,9 +47,9 @@ class SimulationFailureError : public DomainError {
 /// Simulations and an observation -> estimator, posterior draws and a verdict: the whole way in one run.
 ///
 /// Writes estimator.safetensors, draws.npz, draws.csv, record.json, config.toml and checkpoint.safetensors
-/// into the output folder. With `resume` training goes on from the checkpoint, and draws that belong to the
-/// same estimator, observation and options are taken over. Of a time limit training gets at most nine tenths,
-/// so that there is a posterior to look at.
+/// into the output folder. With `resume` training goes on from the checkpoint, draws that belong to the
+/// same estimator, observation and options are taken over, and those that were cut off go on. Of a time limit
+/// training gets at most nine tenths, so that there is a posterior to look at.
 ///
 /// Errors   those of read_problem's parts, train() and sample(); SimulationFailureError
 CommandResult infer(const Problem& problem, const OutputOptions& output, const RunContext& run);

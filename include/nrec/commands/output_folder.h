@@ -29,6 +29,7 @@ inline constexpr std::string_view kCheckpoint = "checkpoint.safetensors";
 inline constexpr std::string_view kDrawsNpz = "draws.npz";
 inline constexpr std::string_view kDrawsCsv = "draws.csv";
 inline constexpr std::string_view kDrawsNetcdf = "draws.nc";
+inline constexpr std::string_view kEvaluations = "evaluations.bin";  // of sampling that was cut off
 inline constexpr std::string_view kRecord = "record.json";
 inline constexpr std::string_view kConfig = "config.toml";
 }  // namespace files

@@ -52,6 +52,7 @@ struct SimulationOptions {
 struct ObservationOptions {
   std::string file;
   std::int64_t row = -1;  // row of a table of observations, from 0; -1: the file holds one observation
+  std::string rows = "one";  // what the rows of a table are: "one" | "iid" | "batch"
 };
 
 /// Section [check].

@@ -16,7 +16,7 @@ struct SampleCommandOptions {
 
 /// Estimator and observation -> posterior draws: draws.npz, draws.csv and record.json in the output folder.
 ///
-/// The simulations are not at hand, so the check has no held-out rows and cannot vouch for coverage.
+/// With `resume` draws that were cut off go on, and finished observations of a batch are kept. The simulations are not at hand, so the check has no held-out rows and cannot vouch for coverage.
 /// Errors   IoError, ShapeError, DomainError, ConfigError: no model, no observation
 CommandResult sample_command(const SampleCommandOptions& options, const OutputOptions& output,
                              const RunContext& run);

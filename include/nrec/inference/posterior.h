@@ -34,6 +34,19 @@ class Posterior {
   /// Shapes   x_o [dim_x].  Errors as RatioEstimator::encode_x. The estimator is copied as far as needed.
   static Posterior from_estimator(const RatioEstimator& estimator, std::span<const double> x_o,
                                   const RunContext& run);
+  /// One data set of R independent observations of the same theta: their log ratios add,
+  ///
+  ///   log_ratio(theta) = sum over rows of log p(theta | x_o[r])/p(theta)
+  ///
+  /// and so do the errors of the estimator: a posterior of R rows needs ratios that are sqrt(R) times better. With a success
+  /// model every row counts as a success. The exponential is an unnormalised density; its mean over the prior is
+  /// p(all rows) / product of p(row).
+  ///
+  /// Shapes   x_o [R, dim_x], R >= 1.  Errors as RatioEstimator::encode_x; ShapeError: no row
+  /// Cost     an evaluation costs R times as much
+  /// Source   [Hermans2020, app.]; docs/methods/sampling.md
+  static Posterior from_iid_rows(const RatioEstimator& estimator, MatrixView<const double> x_o,
+                                 const RunContext& run);
   /// `log_ratio` gets thetas [n, D] inside the support and fills n values; nan counts as minus infinity.
   /// `gradient` gives the same values, and may be empty: then has_gradient() is false.
   static Posterior from_log_ratio(Prior prior, LogRatio log_ratio, LogRatioGradient gradient = {});
@@ -41,6 +54,15 @@ class Posterior {
   /// The posterior of the free parameters given the fixed ones; `conditioned` is made from prior(). Log ratios are those of
   /// this posterior with the fixed values inserted.
   Posterior conditioned(const ConditionedPrior& conditioned) const;
+
+  /// The same posterior with something between it and its askers: `values` is called instead of the log ratio, and `gradients`
+  /// instead of the log ratio with its gradient with respect to u of unbounded_prior(); each is handed what it stands for.
+  Posterior through(
+      std::function<void(const LogRatio& ask, MatrixView<const double> theta, std::span<double> log_ratio)>
+          values,
+      std::function<void(const LogRatioGradient& ask, MatrixView<const double> theta,
+                         std::span<double> log_ratio, MatrixView<double> d_u)>
+          gradients) const;
 
   const Prior& prior() const { return prior_; }
   /// prior() with the bijection that fits the support in every term: its u are the coordinates of log_density_gradient.
@@ -82,13 +104,19 @@ class Posterior {
   std::shared_ptr<std::size_t> num_non_finite_;
 };
 
-/// Columns of x_o outside the range of the simulations.
+/// A number of x_o outside the range of the simulations.
 struct OutsideColumn {
   std::size_t column;
   double value, low, high;
+  std::size_t row = 0;  // of x_o
 };
+/// Shapes   x_o [dim_x], or [R, dim_x]: row after row
 std::vector<OutsideColumn> columns_outside(const RatioEstimator& estimator, std::span<const double> x_o);
-/// One sentence that names the columns, or "" when none is outside.
-std::string outside_warning(const std::vector<OutsideColumn>& columns);
+std::vector<OutsideColumn> columns_outside(const RatioEstimator& estimator, MatrixView<const double> x_o);
+/// The same where the ranges are known otherwise. Shapes   low, high [dim_x]
+std::vector<OutsideColumn> columns_outside(std::span<const double> low, std::span<const double> high,
+                                           MatrixView<const double> x_o);
+/// One sentence that names the columns, or "" when none is outside. `num_rows` is that of x_o.
+std::string outside_warning(const std::vector<OutsideColumn>& columns, std::size_t num_rows = 1);
 
 }  // namespace nrec

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -22,6 +23,10 @@ enum class SamplingStatus {
   weights_unreliable,  // importance weights: k-hat above its threshold, or a tenth of the draws asked for is too much
 };
 std::string_view sampling_status_name(SamplingStatus status);
+/// Inverse of sampling_status_name; nullopt for other text.
+std::optional<SamplingStatus> sampling_status(std::string_view name);
+/// Whether the same call with a larger budget would end in the same way: no budget and no stop request had a part in it.
+bool is_final(SamplingStatus status);
 
 /// Draws from a posterior with what the sampler says about them.
 struct PosteriorDraws {

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <vector>
 
 #include "nrec/core/array.h"
@@ -12,6 +13,20 @@ namespace nrec {
 
 /// Seed of the draws for observation `index` of a batch: `seed` itself for the first, so that a batch of one is sample().
 std::uint64_t observation_seed(std::uint64_t seed, std::size_t index);
+
+/// Work on observation `index`, with a context of its own: one thread, the seed observation_seed(seed, index), what is left of
+/// the time limit. Called from worker threads.
+using ObservationWork = std::function<void(std::size_t index, const RunContext& run)>;
+
+/// Calls `work` once for each of `indices`, side by side, and reports progress. A single one gets all threads. Those that were
+/// not begun when the time limit was over or a stop was requested are left out.
+///
+/// Errors   what `work` throws
+void over_observations(std::span<const std::size_t> indices, const RunContext& run,
+                       const ObservationWork& work);
+
+/// Draws of an observation that over_observations() left out: none, and the reason.
+PosteriorDraws not_begun(const Prior& prior, const RunContext& run);
 
 /// Makes the posterior of observation `index`; called from worker threads with a context of one thread.
 using PosteriorMaker = std::function<Posterior(std::size_t index, const RunContext& run)>;

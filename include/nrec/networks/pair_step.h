@@ -55,25 +55,34 @@ class PairNetworkStep {
 /// outlive it. Errors as resolve_isa.
 std::unique_ptr<PairNetworkStep> make_pair_step(std::string_view isa, ThreadPool& pool);
 
-/// Log ratios of many thetas against one x; the x side is computed once.
+/// Log ratios of many thetas against one x, or against several independent rows of x; the x side is computed once.
 class PairEvaluator {
  public:
   /// Shapes   x [dim_x], standardised. Copies what it needs; `pool` must outlive it.
   PairEvaluator(const PairNetwork& network, std::span<const float> x, std::string_view isa, ThreadPool& pool);
+  /// Shapes   x [R, dim_x], standardised, R >= 1. Errors   ShapeError
+  PairEvaluator(const PairNetwork& network, MatrixView<const float> x, std::string_view isa,
+                ThreadPool& pool);
   ~PairEvaluator();
   PairEvaluator(PairEvaluator&&) noexcept;
 
-  /// Shapes   theta [n, dim_theta] standardised; logits [n] out
-  /// Cost     O(n (dim_theta H + 2 R H^2)); threads of the pool; not to be called from two threads at once
-  void operator()(MatrixView<const float> theta, std::span<float> logits) const;
+  std::size_t num_rows() const;  // of x
 
-  /// Logits and their gradients with respect to the standardised theta; batch norm uses its running statistics.
+  /// Sums of the logits over the rows of x: with one row, the logits.
   ///
-  /// Shapes   theta [n, dim_theta] standardised; logits [n] out, the bits of operator(); d_theta [n, dim_theta] out
+  /// Shapes   theta [n, dim_theta] standardised; logits [n] out
   /// Errors   ShapeError
-  /// Numerics a row depends on its theta alone: equal bits in any batch and for any number of threads
+  /// Numerics a logit is float32, their sum is taken in float64 in the order of the rows; a theta's value depends on that theta
+  ///          alone: equal bits in any batch and for any number of threads
+  /// Cost     R times O(n (dim_theta H + 2 blocks H^2)); threads of the pool; not to be called from two threads at once
+  void operator()(MatrixView<const float> theta, std::span<double> logits) const;
+
+  /// The same with their gradients with respect to the standardised theta; batch norm uses its running statistics.
+  ///
+  /// Shapes   logits [n] out, the bits of operator(); d_theta [n, dim_theta] out
   /// Cost     twice that of operator(); memory for the way back is taken at the first call
-  void with_gradient(MatrixView<const float> theta, std::span<float> logits, MatrixView<float> d_theta) const;
+  void with_gradient(MatrixView<const float> theta, std::span<double> logits,
+                     MatrixView<double> d_theta) const;
 
  private:
   struct State;

@@ -77,6 +77,15 @@ class SuccessEvaluator {
   /// Cost     O(n (50 D + 10,000)); threads of the pool; not to be called from two threads at once
   void operator()(MatrixView<const double> theta, std::span<double> log_p) const;
 
+  /// The same values and their gradients with respect to u = prior.to_unbounded(theta); 0 where the rate is constant.
+  ///
+  ///   d log_p / d u_j = (1 - P(ok | theta)) d h / d u_j
+  ///
+  /// Shapes   theta [n, D] in; log_p [n] out, the bits of operator(); d_u [n, D] out
+  /// Errors   ShapeError
+  /// Cost     twice that of operator()
+  void with_gradient(MatrixView<const double> theta, std::span<double> log_p, MatrixView<double> d_u) const;
+
  private:
   struct State;
   std::unique_ptr<State> state_;

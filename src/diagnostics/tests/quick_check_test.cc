@@ -120,6 +120,59 @@ TEST_F(QuickCheck, CannotTellWithoutHeldOutSimulations) {
             Verdict::not_trusted);
 }
 
+TEST_F(QuickCheck, VouchesForFewIndependentRowsOnly) {
+  PosteriorDraws draws;
+  draws.theta = Matrix<double>(10, 1);
+  const auto checked = [&](std::size_t rows) {
+    Matrix<double> x_o(rows, 1);
+    std::fill(x_o.values().begin(), x_o.values().end(), 0.5);
+    return quick_check(*estimator_, {x_o, {&draws, 1}}, held_out_->theta, held_out_->x,
+                       RunContext{.pool = *pool_});
+  };
+  EXPECT_EQ(most_iid_rows(200), 12u);
+  EXPECT_EQ(most_iid_rows(0), 1u);
+  EXPECT_EQ(item(checked(12), "independent rows").verdict, Verdict::trusted);
+  const CheckReport report = checked(13);
+  EXPECT_EQ(item(report, "independent rows").verdict, Verdict::cannot_tell);
+  EXPECT_NE(
+      item(report, "independent rows")
+          .sentence.find("13 independent rows; the coverage of 200 held-out simulations can vouch for 12"),
+      std::string::npos)
+      << item(report, "independent rows").sentence;
+  EXPECT_EQ(std::get<std::int64_t>(*report.record.find("iid.rows")), 13);
+  for (const CheckItem& one : checked(1).items) EXPECT_NE(one.name, "independent rows");
+}
+
+TEST_F(QuickCheck, LooksAtEveryObservationOfABatch) {
+  std::vector<PosteriorDraws> all(3);
+  for (PosteriorDraws& draws : all) draws.theta = Matrix<double>(10, 1);
+  Matrix<double> x_o(3, 1, {0.5, 0.25, -0.5});
+  const auto checked = [&] {
+    return quick_check(*estimator_, {x_o, all}, held_out_->theta, held_out_->x, RunContext{.pool = *pool_});
+  };
+  EXPECT_EQ(item(checked(), "draws").sentence, "3 of 3 observations have all their draws");
+  EXPECT_EQ(item(checked(), "draws").verdict, Verdict::trusted);
+  all[1].status = SamplingStatus::budget_spent;
+  all[2].status = SamplingStatus::chains_disagree;
+  all[2].message = "R-hat 1.3";
+  x_o(1, 0) = 50.0;
+  const CheckReport report = checked();
+  EXPECT_EQ(item(report, "draws").verdict, Verdict::not_trusted);
+  EXPECT_EQ(item(report, "draws").sentence,
+            "1 of 3 observations have all their draws; the first of the worst is row 2: R-hat 1.3");
+  EXPECT_NE(item(report, "observation range").sentence.find("1 of 3 rows of the observation"),
+            std::string::npos);
+  all.pop_back();
+  try {
+    checked();
+    FAIL() << "no error";
+  } catch (const ConfigError& error) {
+    EXPECT_STREQ(error.what(),
+                 "check: there are 2 sets of draws and 3 rows of x_o; there must be one set for all rows, or "
+                 "one for every row");
+  }
+}
+
 TEST_F(QuickCheck, DoesNotTrustUnreliableWeights) {
   PosteriorDraws draws;
   draws.theta = Matrix<double>(10, 1);

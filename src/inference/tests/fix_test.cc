@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "inference/tests/exact_posteriors.h"
 #include "nrec/core/error.h"
 #include "nrec/inference/evidence.h"
 #include "nrec/inference/map_estimate.h"
@@ -17,13 +18,17 @@ Posterior correlated() {
   const Prior prior = Prior::from_terms(
       {{{"a", "b"}, "multivariate_normal", {{"mean", {0, 0}}, {"covariance", {1, 0.5, 0.5, 1}}}, "auto"},
        {{"c"}, "uniform", {{"low", {-4}}, {"high", {4}}}, "auto"}});
-  return Posterior::from_log_ratio(prior, [](MatrixView<const double> theta, std::span<double> r) {
-    for (std::size_t i = 0; i < theta.rows; ++i) {
-      const double sum = theta(i, 0) + theta(i, 1) + theta(i, 2) - 1,
-                   difference = theta(i, 0) - theta(i, 2) - 0.5;
-      r[i] = -0.5 * (sum * sum + difference * difference) / 0.16;
-    }
-  });
+  return testing::exact(prior,
+                        [](MatrixView<const double> theta, std::span<double> r, MatrixView<double> d_theta) {
+                          for (std::size_t i = 0; i < theta.rows; ++i) {
+                            const double sum = theta(i, 0) + theta(i, 1) + theta(i, 2) - 1,
+                                         difference = theta(i, 0) - theta(i, 2) - 0.5;
+                            r[i] = -0.5 * (sum * sum + difference * difference) / 0.16;
+                            d_theta(i, 0) = -(sum + difference) / 0.16;
+                            d_theta(i, 1) = -sum / 0.16;
+                            d_theta(i, 2) = -(sum - difference) / 0.16;
+                          }
+                        });
 }
 
 struct Normal {
@@ -55,7 +60,7 @@ class Fix : public ::testing::Test {
 TEST_F(Fix, EverySamplerDrawsTheConditional) {
   const auto [b, c] = given_a(0.7);
   const auto [wrong_b, wrong_c] = given_a(0.5);
-  for (const char* method : {"rejection", "importance", "slice", "auto"}) {
+  for (const char* method : {"rejection", "importance", "slice", "nuts", "auto"}) {
     const PosteriorDraws draws = sample(correlated(), fixed_a(method), run_);
     ASSERT_EQ(draws.status, SamplingStatus::complete) << draws.message;
     EXPECT_EQ(draws.names, (std::vector<std::string>{"a", "b", "c"}));

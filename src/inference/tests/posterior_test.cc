@@ -117,6 +117,57 @@ TEST(PosteriorGradient, OfAnEstimatorMatchesDifferences) {
   }
 }
 
+TEST(PosteriorOfIidRows, LogRatiosAndGradientsAddOverTheRows) {
+  ThreadPool pool(2);
+  const RunContext run{.pool = pool};
+  const RatioEstimator estimator = estimator_of(mixed_prior(), Norm::layer);
+  const Matrix<double> x_o(3, 2, {0.5, -0.5, 1.5, 0.25, -2.0, 2.0});
+  const Posterior all = Posterior::from_iid_rows(estimator, x_o, run);
+  const Matrix<double> u = unbounded_draws(all, 20);
+  Matrix<double> theta(20, 5);
+  all.unbounded_prior().to_constrained(u, theta);
+  std::vector<double> prior(20), sum(20, 0.0), value(20), ratio(20);
+  Matrix<double> d_prior(20, 5), d_sum(20, 5);
+  all.unbounded_prior().unbounded_log_prob(u, prior, d_prior);
+  for (std::size_t r = 0; r < 3; ++r) {
+    const Posterior one = Posterior::from_estimator(estimator, x_o.row(r), run);
+    one.log_ratio(theta, value);
+    const Gradient g = gradient_at(one, u);
+    for (std::size_t i = 0; i < 20; ++i) {
+      sum[i] += value[i];
+      for (std::size_t d = 0; d < 5; ++d) d_sum(i, d) += g.d_u(i, d) - d_prior(i, d);
+    }
+  }
+  all.log_ratio(theta, ratio);
+  EXPECT_EQ(ratio, sum);
+  const Gradient g = gradient_at(all, u);
+  for (std::size_t i = 0; i < 20; ++i) {
+    for (std::size_t d = 0; d < 5; ++d)
+      EXPECT_NEAR(g.d_u(i, d), d_sum(i, d) + d_prior(i, d), 1e-10 * (1.0 + std::fabs(d_sum(i, d))));
+  }
+}
+
+TEST(PosteriorOfIidRows, RefusesNoRowsAndNamesTheBadOne) {
+  ThreadPool pool(1);
+  const RunContext run{.pool = pool};
+  const RatioEstimator estimator = estimator_of(mixed_prior(), Norm::layer);
+  EXPECT_THROW(Posterior::from_iid_rows(estimator, Matrix<double>(0, 2), run), ShapeError);
+  EXPECT_THROW(Posterior::from_iid_rows(estimator, Matrix<double>(2, 3), run), ShapeError);
+  EXPECT_THROW(Posterior::from_iid_rows(estimator, Matrix<double>(1, 2, {0.0, std::nan("")}), run),
+               DomainError);
+}
+
+TEST(OutsideWarning, CountsRowsAndNamesTheirNumbers) {
+  const RatioEstimator estimator = estimator_of(mixed_prior(), Norm::none);
+  const Matrix<double> x_o(3, 2, {0.5, -4.0, 1.5, 0.25, 5.0, 3.5});
+  EXPECT_EQ(
+      outside_warning(columns_outside(estimator, x_o), 3),
+      "2 of 3 rows of the observation are outside the range of all simulations: x_o[0, 1] = -4 "
+      "(simulated -3 to 3), x_o[2, 0] = 5 (simulated -3 to 3), x_o[2, 1] = 3.5 (simulated -3 to 3); the "
+      "network extrapolates there: check the order and units of x_o, or widen the prior or the simulator");
+  EXPECT_EQ(outside_warning(columns_outside(estimator, x_o.row(1))), "");
+}
+
 TEST(PosteriorGradient, IsZeroWhereTheRatioIsNotFiniteAndCountsIt) {
   const Posterior posterior =
       testing::exact(testing::normal_prior(0, 1, 1),

@@ -20,20 +20,20 @@ using testing::DoubleNetwork;
 using testing::Problem;
 
 struct Values {
-  std::vector<float> logits;
-  Matrix<float> d_theta;
+  std::vector<double> logits;
+  Matrix<double> d_theta;
   bool operator==(const Values&) const = default;
 };
 
 Values with_gradient(const PairEvaluator& evaluate, MatrixView<const float> theta) {
-  Values v{std::vector<float>(theta.rows), Matrix<float>(theta.rows, theta.cols)};
+  Values v{std::vector<double>(theta.rows), Matrix<double>(theta.rows, theta.cols)};
   evaluate.with_gradient(theta, v.logits, v.d_theta);
   return v;
 }
 
-double largest_size(const Matrix<float>& m) {
+double largest_size(const Matrix<double>& m) {
   double largest = 0.0;
-  for (const float value : m.values()) largest = std::max(largest, static_cast<double>(std::fabs(value)));
+  for (const double value : m.values()) largest = std::max(largest, std::fabs(value));
   return largest;
 }
 
@@ -95,7 +95,7 @@ TEST_P(PairGradient, LogitsAreThoseOfTheEvaluatorAndRowsDoNotDependOnTheirBatch)
     const PairNetwork network = busy_network(shape);
     const PairEvaluator evaluate(network, problem.x.row(0), isa(), pool);
     const Values all = with_gradient(evaluate, problem.theta);
-    std::vector<float> logits(131);
+    std::vector<double> logits(131);
     evaluate(problem.theta, logits);
     EXPECT_EQ(all.logits, logits);
     for (const auto& [first, count] : {std::pair{0u, 1u}, {7u, 1u}, {17u, 2u}, {5u, 19u}, {60u, 71u}}) {
@@ -138,20 +138,60 @@ TEST_P(PairGradient, AgreesWithTheReferenceKernels) {
   }
 }
 
+TEST_P(PairGradient, SeveralRowsOfXAdd) {
+  ThreadPool pool(2);
+  for (const PairNetworkShape& shape : shapes()) {
+    const Problem problem(41, shape.dim_theta, shape.dim_x, 1);
+    const PairNetwork network = busy_network(shape);
+    const PairEvaluator evaluate(network, problem.x.view().middle_rows(3, 5), isa(), pool);
+    EXPECT_EQ(evaluate.num_rows(), 5u);
+    Values expected{std::vector<double>(41), Matrix<double>(41, shape.dim_theta)};
+    for (std::size_t row = 3; row < 8; ++row) {
+      const Values one =
+          with_gradient(PairEvaluator(network, problem.x.row(row), isa(), pool), problem.theta);
+      for (std::size_t i = 0; i < 41; ++i) expected.logits[i] += one.logits[i];
+      for (std::size_t i = 0; i < expected.d_theta.values().size(); ++i)
+        expected.d_theta.values()[i] += one.d_theta.values()[i];
+    }
+    EXPECT_TRUE(with_gradient(evaluate, problem.theta) == expected);
+    std::vector<double> sums(41);
+    evaluate(problem.theta, sums);
+    EXPECT_EQ(sums, expected.logits);
+  }
+}
+
+TEST_P(PairGradient, RefusesXOfAnotherShape) {
+  ThreadPool pool(1);
+  const PairNetwork network = busy_network(shapes()[0]);
+  const auto refusal = [&](const Matrix<float>& x) {
+    try {
+      PairEvaluator(network, x, isa(), pool);
+    } catch (const ShapeError& error) {
+      return std::string(error.what());
+    }
+    return std::string("no error");
+  };
+  EXPECT_EQ(refusal(Matrix<float>(2, 4)),
+            "pair evaluator: x is [2, 4]; the network wants at least one row of 5 numbers");
+  EXPECT_EQ(refusal(Matrix<float>(0, 5)),
+            "pair evaluator: x is [0, 5]; the network wants at least one row of 5 numbers");
+}
+
 TEST_P(PairGradient, RefusesShapesThatDoNotFit) {
   ThreadPool pool(1);
   const Problem problem(4, 3, 5, 1);
   const PairEvaluator evaluate(busy_network(shapes()[0]), problem.x.row(0), isa(), pool);
-  std::vector<float> logits(4);
-  Matrix<float> narrow(4, 2);
+  std::vector<double> logits(4);
+  Matrix<double> narrow(4, 2);
+  const Matrix<float> too_few(4, 2);
   try {
     evaluate.with_gradient(problem.theta, logits, narrow);
     FAIL() << "no error";
   } catch (const ShapeError& error) {
     EXPECT_STREQ(error.what(), "pair evaluator: d_theta is [4, 2]; it must have the shape of theta, [4, 3]");
   }
-  Matrix<float> wide(4, 3);
-  EXPECT_THROW(evaluate.with_gradient(narrow, logits, wide), ShapeError);
+  Matrix<double> wide(4, 3);
+  EXPECT_THROW(evaluate.with_gradient(too_few, logits, wide), ShapeError);
   EXPECT_THROW(evaluate.with_gradient(problem.theta, std::span(logits).first(3), wide), ShapeError);
 }
 

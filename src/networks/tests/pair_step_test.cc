@@ -105,7 +105,7 @@ TEST_P(PairStep, EvaluationModeMatchesTheDoubleNetwork) {
     ASSERT_NEAR(logits.values()[i], expected[i], 2e-5 * (1 + std::fabs(expected[i])));
   // The evaluator of one x agrees with the step.
   const PairEvaluator evaluate(network, problem.x.row(7), isa(), pool);
-  std::vector<float> values(30);
+  std::vector<double> values(30);
   evaluate(problem.theta, values);
   for (std::size_t c = 0; c < 4; ++c)
     EXPECT_NEAR(values[problem.candidates(7, c)], logits(7, c), 1e-5 * (1 + std::fabs(logits(7, c))));

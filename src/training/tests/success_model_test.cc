@@ -231,6 +231,40 @@ TEST_F(SuccessModelTest, RefusesSetsItCannotLearnFrom) {
   EXPECT_THROW(learn_success(cube_prior(1), set, run_), DomainError);
 }
 
+TEST_F(SuccessModelTest, GradientMatchesDifferencesAndIsZeroAtAConstantRate) {
+  const SuccessChance chance = [](auto theta) { return normal_cdf((0.8 - theta[0]) / 0.1); };
+  SuccessModel model = learn(2, 4000, chance);
+  ASSERT_EQ(model.kind, SuccessKind::network);
+  const Prior prior = cube_prior(2);
+  Matrix<double> theta = fresh_theta(2);
+  theta.resize_rows(50);
+  Matrix<double> u(50, 2), d_u(50, 2);
+  prior.to_unbounded(theta, u);
+  std::vector<double> value(50), above(50), below(50);
+  SuccessEvaluator(model, prior, run_).with_gradient(theta, value, d_u);
+  EXPECT_EQ(value, log_p(model, theta));
+  constexpr double h = 1e-3;  // float32 logits: a smaller step drowns in their rounding
+  double size = 0.0, difference = 0.0;
+  for (std::size_t j = 0; j < 2; ++j) {
+    for (const double step : {h, -h}) {
+      Matrix<double> moved = u;
+      for (std::size_t i = 0; i < 50; ++i) moved(i, j) += step;
+      prior.to_constrained(moved, moved);
+      (step > 0 ? above : below) = log_p(model, moved);
+    }
+    for (std::size_t i = 0; i < 50; ++i) {
+      size = std::max(size, std::fabs(d_u(i, j)));
+      difference = std::max(difference, std::fabs(d_u(i, j) - (above[i] - below[i]) / (2 * h)));
+    }
+  }
+  EXPECT_LT(difference, 0.02 * size);
+  EXPECT_GT(size, 1.0);
+  model.network.reset();
+  SuccessEvaluator(model, prior, run_).with_gradient(theta, value, d_u);
+  EXPECT_EQ(value, std::vector<double>(50, std::log(model.rate())));
+  EXPECT_EQ(d_u.values(), std::vector<double>(100, 0.0));
+}
+
 TEST_F(SuccessModelTest, EvaluatorRefusesWrongShapes) {
   const SuccessModel model =
       learn_success(cube_prior(1), saturating_rows(500, FailureRule::model, pool_), run_);
@@ -239,6 +273,10 @@ TEST_F(SuccessModelTest, EvaluatorRefusesWrongShapes) {
   EXPECT_EQ(
       text_of<ShapeError>([&] { evaluator(Matrix<double>(3, 1).view(), out); }),
       "success model: theta is [3, 1] with room for 2 values; it must have 1 columns and one value a row");
+  EXPECT_EQ(text_of<ShapeError>([&] {
+              evaluator.with_gradient(Matrix<double>(2, 1).view(), out, Matrix<double>(2, 3).view());
+            }),
+            "success model: d_u is [2, 3]; it must have the shape of theta, [2, 1]");
   EXPECT_EQ(text_of<ConfigError>([] { success_kind("perhaps"); }),
             "success model: kind \"perhaps\" is unknown; it must be one of network | no better | too few");
 }
