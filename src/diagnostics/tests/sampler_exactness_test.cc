@@ -29,7 +29,7 @@ constexpr std::size_t kDraws = 99;  // per data set: ranks 0 .. 99
 constexpr std::size_t kFullStudy = 500;
 constexpr std::size_t kControl = 2000;  // exact draws are cheap
 constexpr std::size_t kFewDataSets = 10,
-                      kMoreDataSets = 60;  // without the full study: in many and in two dimensions
+                      kMoreDataSets = 30;  // without the full study: in many and in two dimensions
 constexpr double kFalseAlarms = 1e-3;      // of all ranks' tests together, shared by Bonferroni among them
 constexpr double kGaussianVariance = 0.1;  // of the noise of gaussian_linear and gaussian_linear_uniform
 
