@@ -32,11 +32,11 @@ except ImportError as error:
     print(f"nrec alone: {error}", file=sys.stderr)
     torch, VERSIONS = None, {}
 
-DRAWS, PRIOR_DRAWS, LARGEST_DIFFERENCE = 10000, 1000000, 1e-4
+PRIOR_DRAWS, LARGEST_DIFFERENCE = 1000000, 1e-4
 CHUNKS = (1024, 4096, 16384, 65536, PRIOR_DRAWS)
 TASKS = ("slcp", "gaussian_linear")
-# Rejection accepts one prior draw in 1e5 on this observation: fewer draws show what an evaluation costs there.
-REJECTION_DRAWS = {"slcp": DRAWS, "gaussian_linear": 50}
+# Rejection accepts one prior draw in 1e5 on this observation: a share of the draws shows what an evaluation costs there.
+REJECTION_SHARE = {"slcp": 1.0, "gaussian_linear": 0.005}
 # Prior draws per draw that nrec evaluates before its importance weights are good enough.
 OVERSAMPLING = {"slcp": 72, "gaussian_linear": 629}
 
@@ -83,6 +83,9 @@ class Runner:
         print(f"{task} {row['method']} {row['contender']} {row['threads']} threads: {row['seconds']:.3f} s, "
               f"cpu {row['cpu_seconds']:.3f} s", file=sys.stderr)
 
+    def draws(self, task, method):
+        return round(self.arguments.draws * (REJECTION_SHARE[task] if method == "rejection" else 1))
+
     def wanted(self, task, method, contender):
         return any(fnmatch.fnmatch(f"{task}/{method}/{contender}", p) for p in self.arguments.only)
 
@@ -105,9 +108,8 @@ class Runner:
             calls["ratios", "nrec", threads] = (
                 lambda t=threads: self.program("ratios", *self.files(task), t, seed, PRIOR_DRAWS))
             for method in ("rejection", "importance", "slice", "nuts", "auto"):
-                draws = REJECTION_DRAWS[task] if method == "rejection" else DRAWS
                 calls[method, "nrec", threads] = (
-                    lambda m=method, t=threads, n=draws: self.nrec(task, m, t, seed, n))
+                    lambda m=method, t=threads: self.nrec(task, m, t, seed, self.draws(task, m)))
             if torch:
                 calls |= self.python_contenders(task, seed, threads)
         return calls
@@ -121,11 +123,10 @@ class Runner:
                 f"torch, chunks of {c}", "ratios", threads,
                 lambda: (None, len(contender_torch.log_ratios(ratio, theta, c))))
         calls["slice", "torch, arrays", threads] = lambda: self.python(
-            "torch, arrays", "slice", threads, lambda: contender_torch.slice_by_arrays(ratio, DRAWS, seed))
+            "torch, arrays", "slice", threads, lambda: contender_torch.slice_by_arrays(ratio, self.arguments.draws, seed))
         for method, name, draw in contender_sbi.samplers(ratio, OVERSAMPLING[task]):
-            draws = REJECTION_DRAWS[task] if method == "rejection" else DRAWS
-            calls[method, name, threads] = lambda m=method, n=name, d=draw, k=draws: self.python(
-                n, m, threads, lambda: d(k, seed))
+            calls[method, name, threads] = lambda m=method, n=name, d=draw: self.python(
+                n, m, threads, lambda: d(self.draws(task, m), seed))
         return calls
 
     def run(self):
@@ -179,6 +180,7 @@ def main():
     parser.add_argument("folder", type=Path)
     parser.add_argument("--out", required=True)
     parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--draws", type=int, default=10000)
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--only", nargs="+", default=["*"], help="patterns of task/method/contender")
     arguments = parser.parse_args()
