@@ -3,7 +3,7 @@
     python compare.py PROGRAM FOLDER --out results/sampling_cost [--repeats 5] [--only PATTERN] [--threads 1 2]
 
 FOLDER is what prepare.sh made. Every repeat runs the contenders of a case one after the other; a row of OUT.jsonl per run,
-a row of OUT.csv per case and contender. The log ratios of both are compared first, and draws in standard errors.
+a row of OUT.csv per case, number of draws and contender. The log ratios of both are compared first, and draws in standard errors.
 Needs torch and sbi; without them nrec is measured alone.
 """
 import argparse
@@ -154,20 +154,21 @@ def write_table(rows, path):
     groups = {}
     for row in rows:
         if row["contender"] != "both":
-            groups.setdefault((row["task"], row["method"], row["contender"], row["threads"]), []).append(row)
+            groups.setdefault((row["task"], row["method"], row["contender"], row["threads"], row.get("draws", "")),
+                              []).append(row)
     with open(path, "w", newline="") as file:
         out = csv.writer(file, lineterminator="\n")
         out.writerow(["task", "method", "contender", "threads", "runs", "draws", "evaluations", "least_ess", "median_seconds",
                       "min_seconds", "median_cpu_seconds", "min_cpu_seconds", "seconds_over_nrec", "cpu_over_nrec",
                       "largest_difference_of_means_in_sd"])
-        for (task, method, contender, threads), group in groups.items():
-            own = {row["repeat"]: row for row in groups.get((task, method, "nrec", threads), [])}
+        for (task, method, contender, threads, draws), group in groups.items():
+            own = {row["repeat"]: row for row in groups.get((task, method, "nrec", threads, draws), [])}
             ratio = lambda key: (  # noqa: E731
                 f"{statistics.median(r[key] / own[r['repeat']][key] for r in group if r['repeat'] in own):.2f}"
                 if any(r["repeat"] in own for r in group) else "")
             seconds, cpu = [r["seconds"] for r in group], [r["cpu_seconds"] for r in group]
             evaluations = [r["evaluations"] for r in group if r["evaluations"]]
-            out.writerow([task, method, contender, threads, len(group), group[0].get("draws", ""),
+            out.writerow([task, method, contender, threads, len(group), draws,
                           round(statistics.median(evaluations)) if evaluations else "", least_ess(group),
                           *(f"{value:.4g}" for value in (statistics.median(seconds), min(seconds),
                                                          statistics.median(cpu), min(cpu))),
