@@ -14,17 +14,24 @@ namespace nrec {
 namespace {
 
 // Counts, not seconds, so that the choice does not depend on the machine.
-constexpr std::int64_t kPilotEvaluations = 500000;
+// The pilot: few draws are worth few evaluations.
+constexpr double kPilotEvaluationsPerDraw = 250.0;
+constexpr double kLeastPilot = 100000.0, kMostPilot = 500000.0;
 // In two dimensions slice sampling draws at about the same cost, and its draws are nearer to independent.
 constexpr std::size_t kLeastNutsDimension = 4;
 // What independent draws may cost: about as much as slice sampling.
 constexpr double kEvaluationsPerDraw = 1250.0;
-constexpr std::int64_t kLeastAffordable = 2 * kPilotEvaluations;
+constexpr double kLeastAffordable = 500000.0;  // where chains start and warm up costs as much
+
+std::int64_t pilot_evaluations(const SamplingOptions& options) {
+  return static_cast<std::int64_t>(std::clamp(
+      kPilotEvaluationsPerDraw * static_cast<double>(options.num_samples), kLeastPilot, kMostPilot));
+}
 
 /// The most evaluations that independent draws are worth, and that the budget allows.
 std::int64_t affordable(const SamplingOptions& options) {
   const double share = kEvaluationsPerDraw * static_cast<double>(options.num_samples);
-  const double most = std::max(share, static_cast<double>(kLeastAffordable));
+  const double most = std::max(share, kLeastAffordable);
   return static_cast<std::int64_t>(std::min(most, static_cast<double>(options.max_evaluations)));
 }
 
@@ -90,7 +97,7 @@ PosteriorDraws sample_automatically(const Posterior& posterior, const SamplingOp
                                     const RunContext& run) {
   RejectionSampler rejection(posterior, options, run);
   rejection.keep_log_ratios(true);
-  SamplingStatus status = rejection.advance(kPilotEvaluations);
+  SamplingStatus status = rejection.advance(pilot_evaluations(options));
   const double rate = rejection.acceptance_rate();
   if (status == SamplingStatus::complete)
     return explained(rejection.result(status), "rejection because it accepts %.2g", rate);
