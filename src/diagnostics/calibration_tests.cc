@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
 #include "core/sorted_quantile.h"
 #include "nrec/diagnostics/uniformity.h"
@@ -76,10 +77,10 @@ void add_parameter_tests(const std::string& name, const UniformityTest& test, st
        width_text("the posterior of " + name + " is", width), width < 1.0 ? advice::kNarrow : advice::kWide});
   const bool is_large = test.ks > kLargeDeviation;
   const std::string effect = "ranks of " + name + check_text(" are not uniform (off by up to %.3f)", test.ks);
-  tests.push_back(
-      {"ranks", "Kolmogorov-Smirnov of " + name, test.ks_p_value, is_large, true, effect, advice::kShape});
-  tests.push_back(
-      {"ranks", "chi-squared of " + name, test.chi_squared_p_value, is_large, true, effect, advice::kShape});
+  tests.push_back({"ranks", "Kolmogorov-Smirnov of " + name, test.ks_p_value, is_large, true, effect,
+                   advice::kShape, true});
+  tests.push_back({"ranks", "chi-squared of " + name, test.chi_squared_p_value, is_large, true, effect,
+                   advice::kShape, true});
 }
 
 void test_parameters(const HeldOutRatios& held_out, std::span<const std::string> names,
@@ -107,7 +108,6 @@ void write_bands(std::size_t n, std::span<const double> levels, std::uint64_t se
     high.push_back(to);
   }
   const EcdfBand band = ecdf_band(n, levels, kBand, seed);
-  record.set("levels", RecordValue(std::vector<double>(levels.begin(), levels.end())));
   record.set("coverage.band_low", RecordValue(low));
   record.set("coverage.band_high", RecordValue(high));
   record.set("ranks.ecdf_band_low", RecordValue(band.low));
@@ -150,30 +150,72 @@ void write_bootstrap(std::span<const double> ranks, std::span<const double> leve
   record.set("tarp.band_high", RecordValue(high));
 }
 
-void test_tarp(const HeldOutRatios& held_out, std::span<const double> levels, std::uint64_t seed,
-               CheckFindings& findings) {
+/// Posteriors that lie off in one direction have truths nearer to references there: ranks go with the direction.
+///
+///   z_j = sum_i (u_i - 1/2) v_ij / sqrt(sum_i v_ij^2 / 12),   the smallest of D p-values, corrected
+///
+/// Given its set of points u is uniform whatever the direction v, so that z is standard normal for an exact posterior.
+struct DirectionTest {
+  double p_value = 1.0;
+  double shift = 0.0;  // in posterior sds: a displacement d moves the mean rank by d / (2 sqrt pi) along d
+};
+
+DirectionTest test_directions(const HeldOutRatios& held_out) {
+  DirectionTest test;
+  std::vector<double> smallest;
+  double square = 0.0;
+  const std::size_t dim = held_out.ranks[0].direction.size();
+  for (std::size_t j = 0; j < dim; ++j) {
+    double sum = 0.0, weight = 0.0;
+    for (const PosteriorRanks& ranks : held_out.ranks) {
+      sum += (ranks.distance - 0.5) * ranks.direction[j];
+      weight += ranks.direction[j] * ranks.direction[j];
+    }
+    if (!(weight > 0.0)) continue;
+    smallest.push_back(normal_p_value(sum / std::sqrt(weight / 12.0)));
+    const double displacement = sum / weight * 2.0 * std::sqrt(std::numbers::pi);
+    square += displacement * displacement;
+  }
+  for (const double p : holm_adjusted(smallest)) test.p_value = std::min(test.p_value, p);
+  test.shift = std::sqrt(square);
+  return test;
+}
+
+void test_tarp(const HeldOutRatios& held_out, std::span<const double> levels, CheckFindings& findings) {
   const std::vector<double> ranks = held_out.distance_ranks();
   const UniformityTest test = test_uniformity(ranks);
   findings.record.set("tarp.coverage", RecordValue(ecdf(ranks, levels)));
-  write_bootstrap(ranks, levels, seed, findings.record);
   findings.record.set("tarp.ks", test.ks);
   findings.record.set("tarp.p_value", test.ks_p_value);
   findings.tests.push_back(
       {"tarp", "distances from random references", test.ks_p_value, test.ks > kLargeDeviation, true,
        check_text("coverage of balls around random references is off by up to %.3f", test.ks),
        advice::kShape});
+  const DirectionTest directed = test_directions(held_out);
+  findings.record.set("tarp.direction_p_value", directed.p_value);
+  findings.record.set("tarp.shift", directed.shift);
+  findings.tests.push_back(
+      {"tarp", "directions to random references", directed.p_value, directed.shift > kLargeShift, true,
+       check_text("posteriors lie off by %.2f of their sds, seen from random references", directed.shift),
+       advice::kShifted});
 }
 
 }  // namespace
 
-void test_calibration(const HeldOutRatios& held_out, std::span<const std::string> names, std::uint64_t seed,
+void test_calibration(const HeldOutRatios& held_out, std::span<const std::string> names,
                       CheckFindings& findings) {
   const std::vector<double> levels = curve_levels();
-  write_bands(held_out.num_rows(), levels, seed, findings.record);
+  findings.record.set("levels", RecordValue(levels));
   findings.record.set("parameters", RecordValue(std::vector<std::string>(names.begin(), names.end())));
   test_parameters(held_out, names, levels, findings);
   test_coverage(held_out, levels, findings);
-  test_tarp(held_out, levels, seed, findings);
+  test_tarp(held_out, levels, findings);
+}
+
+void record_bands(const HeldOutRatios& held_out, std::uint64_t seed, Record& record) {
+  const std::vector<double> levels = curve_levels();
+  write_bands(held_out.num_rows(), levels, seed, record);
+  write_bootstrap(held_out.distance_ranks(), levels, seed, record);
 }
 
 }  // namespace nrec

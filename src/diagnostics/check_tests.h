@@ -16,6 +16,7 @@ struct CheckTest {
   bool decides = true;    // false: at worst "cannot tell"
   std::string effect;     // in words, with its numbers: "the posterior of rate is 23 % too narrow"
   std::string advice;     // what to do about it
+  bool is_vague = false;  // says that something is wrong, not what: others speak first
   double adjusted = 1.0;
 };
 

@@ -60,16 +60,21 @@ Verdict verdict_of(const CheckTest& test) {
   return test.adjusted < kLevel && test.decides ? Verdict::not_trusted : Verdict::cannot_tell;
 }
 
-/// The test that says most: the worst verdict, then the smallest p-value.
+/// Whether `a` says more than `b`: the worse verdict, then the less vague, then the smaller p-value.
+bool says_more(const CheckTest& a, const CheckTest& b) {
+  const Verdict of_a = verdict_of(a), of_b = verdict_of(b);
+  if (of_a != of_b) return of_a > of_b;
+  if (of_a != Verdict::trusted && a.is_vague != b.is_vague) return b.is_vague;
+  return a.adjusted < b.adjusted;
+}
+
+/// The test of an item that says most; null: none was made.
 const CheckTest* decisive(const std::vector<CheckTest>& tests, std::string_view item) {
-  const CheckTest* worst = nullptr;
+  const CheckTest* most = nullptr;
   for (const CheckTest& test : tests) {
-    if (test.item != item || std::isnan(test.p_value)) continue;
-    if (!worst || verdict_of(test) > verdict_of(*worst) ||
-        (verdict_of(test) == verdict_of(*worst) && test.adjusted < worst->adjusted))
-      worst = &test;
+    if (test.item == item && !std::isnan(test.p_value) && (!most || says_more(test, *most))) most = &test;
   }
-  return worst;
+  return most;
 }
 
 std::string passed_text(const CheckTest& test) {
@@ -119,7 +124,8 @@ class FullCheck {
     const std::size_t n = held_out_.num_rows();
     if (n >= 2) record_information(held_out_, findings_.record);
     if (n >= kLeastRows) {
-      test_calibration(held_out_, ratio_.prior.names(), run_.seed, findings_);
+      test_calibration(held_out_, ratio_.prior.names(), findings_);
+      record_bands(held_out_, run_.seed, findings_.record);
       classify();
     }
     if (!data_.x_o.empty() && may_go_on()) observe();

@@ -12,15 +12,16 @@ namespace nrec {
 
 namespace {
 
-constexpr double kLeastEffectiveDraws = 20.0;
-constexpr std::size_t kMoreDraws = 10;      // times num_prior_draws, for narrow posteriors
-constexpr std::size_t kFewestSampled = 50;  // draws of a sampler; with fewer the weighted ones are kept
-constexpr std::size_t kRowsOfAThread = 4;   // between two looks at the clock
+constexpr double kEnoughEffectiveDraws = 20.0;  // fewer: more prior draws
+constexpr double kLeastEffectiveDraws = 3.0;    // still fewer: a sampler
+constexpr std::size_t kMoreDraws = 10;          // times num_prior_draws, for narrow posteriors
+constexpr std::size_t kFewestSampled = 50;      // draws of a sampler; with fewer the weighted ones are kept
+constexpr std::size_t kRowsOfAThread = 4;       // between two looks at the clock
 // Numbers of random rows: a held-out row has 2^24 of them, its second set of prior draws starts at 2^20.
 constexpr int kRowBits = 24;
 constexpr std::uint64_t kSecondSet = 1 << 20;
 constexpr std::uint64_t kUniforms = (1 << kRowBits) - 1;
-constexpr double kSampledEvaluations = 5e6;  // of one row
+constexpr double kSampledEvaluations = 1e6;  // of one row
 constexpr double kSampledSeconds = 60.0;
 
 /// What one row says.
@@ -59,7 +60,7 @@ class Row {
     RowResult row;
     Points points = prior_points(options_.num_prior_draws, 0);
     row.effective_draws = effective(points);
-    if (row.effective_draws < kLeastEffectiveDraws) {
+    if (row.effective_draws < kEnoughEffectiveDraws) {
       points = prior_points(kMoreDraws * options_.num_prior_draws, kSecondSet);
       row.effective_draws = effective(points);
       row.has_more_draws = true;
@@ -68,7 +69,8 @@ class Row {
     row.z = log_mean_exp(points.draw_ratios());
     draw_for_classifier(points, row);
     std::optional<Points> sampled;
-    if (row.effective_draws < kLeastEffectiveDraws) sampled = sampler_points();
+    const bool is_narrow = row.effective_draws < kLeastEffectiveDraws && std::isfinite(row.z.value);
+    if (is_narrow && options_.num_posterior_draws > 0) sampled = sampler_points();
     if (sampled) use_sampled(*sampled, row);
     rank(sampled ? *sampled : points, row);
     return row;
@@ -100,6 +102,7 @@ class Row {
 
   std::optional<Points> sampler_points() const {
     SamplingOptions options;
+    options.method = prior_.has_density() ? "slice" : "auto";  // prior draws have been tried
     options.num_samples = static_cast<std::int64_t>(options_.num_posterior_draws);
     options.max_evaluations = static_cast<std::int64_t>(kSampledEvaluations);
     options.max_seconds = kSampledSeconds;

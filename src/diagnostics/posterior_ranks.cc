@@ -26,20 +26,20 @@ double randomised_rank(std::span<const double> values, std::span<const double> w
 namespace {
 
 struct Column {
-  double low, high, sd;
+  double low, high, mean, sd;
 };
 
 Column describe_column(MatrixView<const double> theta, std::span<const double> weights, std::size_t j) {
-  Column column{theta(0, j), theta(0, j), 0.0};
-  double total = 0.0, mean = 0.0, square = 0.0;
+  Column column{theta(0, j), theta(0, j), 0.0, 0.0};
+  double total = 0.0, square = 0.0;
   for (std::size_t k = 0; k < theta.rows; ++k) {
     column.low = std::min(column.low, theta(k, j));
     column.high = std::max(column.high, theta(k, j));
     if (weights[k] <= 0.0) continue;
     total += weights[k];
-    const double step = theta(k, j) - mean;
-    mean += step * weights[k] / total;
-    square += weights[k] * step * (theta(k, j) - mean);
+    const double step = theta(k, j) - column.mean;
+    column.mean += step * weights[k] / total;
+    square += weights[k] * step * (theta(k, j) - column.mean);
   }
   column.sd = std::sqrt(square / total);
   // All weight on one point leaves no scale but that of the box.
@@ -49,18 +49,22 @@ Column describe_column(MatrixView<const double> theta, std::span<const double> w
 
 }  // namespace
 
-std::vector<double> reference_distances(MatrixView<const double> theta, std::span<const double> weights,
-                                        RandomStream& random) {
-  std::vector<double> distances(theta.rows, 0.0);
+ReferenceDistances reference_distances(MatrixView<const double> theta, std::span<const double> weights,
+                                       RandomStream& random) {
+  ReferenceDistances result{std::vector<double>(theta.rows, 0.0), {}};
+  double length = 0.0;
   for (std::size_t j = 0; j < theta.cols; ++j) {
     const Column column = describe_column(theta, weights, j);
     const double reference = column.low + random.uniform() * (column.high - column.low);
+    result.direction.push_back((reference - column.mean) / column.sd);
+    length = std::hypot(length, result.direction.back());
     for (std::size_t k = 0; k < theta.rows; ++k) {
       const double difference = (theta(k, j) - reference) / column.sd;
-      distances[k] += difference * difference;
+      result.squares[k] += difference * difference;
     }
   }
-  return distances;
+  for (double& component : result.direction) component = length > 0.0 ? component / length : 0.0;
+  return result;
 }
 
 PosteriorRanks posterior_ranks(MatrixView<const double> theta, std::span<const double> log_weights,
@@ -84,8 +88,9 @@ PosteriorRanks posterior_ranks(MatrixView<const double> theta, std::span<const d
   }
   for (std::size_t k = 0; k < theta.rows; ++k) values[k] = -log_density[k];
   ranks.density = randomised_rank(values, weights, random.uniform());
-  values = reference_distances(theta, weights, random);
-  ranks.distance = randomised_rank(values, weights, random.uniform());
+  ReferenceDistances distances = reference_distances(theta, weights, random);
+  ranks.direction = std::move(distances.direction);
+  ranks.distance = randomised_rank(distances.squares, weights, random.uniform());
   return ranks;
 }
 

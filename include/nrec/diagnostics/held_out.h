@@ -17,7 +17,7 @@ struct HeldOutOptions {
   std::size_t max_rows = 1000;  // the first so many are used; 0: all
   std::size_t num_prior_draws =
       4096;  // of each row's own, at least 2; ten times as many for narrow posteriors
-  std::size_t num_posterior_draws = 200;  // by a sampler, for posteriors too narrow for these
+  std::size_t num_posterior_draws = 200;  // by a sampler, for posteriors too narrow for these; 0: never
 };
 
 /// What a ratio says at held-out pairs (theta, x): all that calibration and the checks of the ratio are computed from.
@@ -52,7 +52,7 @@ struct HeldOutRatios {
 /// Evaluates the ratio of each held-out row at its own theta and at fresh prior draws, and ranks the true theta.
 ///
 /// Prior draws weighted by the ratio stand for the posterior. A row whose prior draws alone are worth fewer than 20 gets ten times
-/// as many fresh ones, and if that is still too few, draws of sample() with method "auto". Which of them it gets does not depend on the
+/// as many fresh ones, and if these are worth fewer than 3, draws of a slice sampler (of "auto" where the prior has no density). Which of them it gets does not depend on the
 /// true theta, so ranks stay uniform for an exact posterior.
 ///
 /// Shapes   theta [N, D]; `posterior` makes the posterior of row i

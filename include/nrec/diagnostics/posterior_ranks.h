@@ -29,18 +29,25 @@ struct PosteriorRanks {
   std::vector<double> parameter;  // [D] share of the posterior below the true value
   double density = 0.0;           // share of the posterior at higher density
   double distance = 0.0;          // share of the posterior nearer to a random reference point (TARP)
+  std::vector<double> direction;  // [D] unit vector from the posterior's mean to that reference, in its sds
   double own_share = 0.0;         // weight of the true theta in the set: ranks are chance by this share
+};
+
+/// Distances from a random reference point.
+struct ReferenceDistances {
+  std::vector<double> squares;    // [n]
+  std::vector<double> direction;  // [D] unit vector from the weighted mean to the reference
 };
 
 /// Squared distances from a random reference point, in a way that does not change when columns are shifted or rescaled.
 ///
 /// The reference is uniform in the box that the points span; each column is divided by its weighted sd. Both are functions of the
-/// set that treat all its points alike, so that ranks of distances stay uniform for an exact posterior.
+/// set that treat all its points alike, so that ranks of distances stay uniform for an exact posterior, whatever the direction.
 ///
-/// Shapes   theta [n, D]; weights [n]; returns [n]
+/// Shapes   theta [n, D]; weights [n]
 /// Source   [Lemos2023], with references and scales of our own
-std::vector<double> reference_distances(MatrixView<const double> theta, std::span<const double> weights,
-                                        RandomStream& random);
+ReferenceDistances reference_distances(MatrixView<const double> theta, std::span<const double> weights,
+                                       RandomStream& random);
 
 /// Ranks of the true theta, which is point 0, among weighted draws.
 ///

@@ -18,11 +18,11 @@ constexpr std::uint64_t kRepetitions = 200;
 /// Tests of ranks, coverage and TARP on fresh pairs and fresh draws.
 CheckFindings tested(const GaussianPosterior& subject, std::uint64_t repetition, ThreadPool& pool) {
   const auto [theta, x] = subject.pairs(kRows, 1000 + repetition);
-  const HeldOutRatios held_out =
-      evaluate_held_out(subject.prior(), subject.maker(x), theta, {.num_prior_draws = 200},
-                        RunContext{.pool = pool, .seed = 5000 + repetition});
+  const HeldOutRatios held_out = evaluate_held_out(subject.prior(), subject.maker(x), theta,
+                                                   {.num_prior_draws = 200, .num_posterior_draws = 0},
+                                                   RunContext{.pool = pool, .seed = 5000 + repetition});
   CheckFindings findings;
-  test_calibration(held_out, subject.prior().names(), 1, findings);
+  test_calibration(held_out, subject.prior().names(), findings);
   return findings;
 }
 
@@ -45,7 +45,7 @@ TEST(CalibrationRate, AnExactPosteriorPassesAtTheStatedRate) {
   ThreadPool pool(2);
   int coverage = 0, tarp = 0, any = 0;
   for (std::uint64_t i = 0; i < kRepetitions; ++i) {
-    const CheckFindings findings = tested({.dim = 2}, i, pool);
+    const CheckFindings findings = tested({.dim = 2, .noise = 1.0}, i, pool);
     coverage += smallest(findings, "coverage") < 0.1;
     tarp += smallest(findings, "tarp") < 0.1;
     any += smallest_corrected(findings) < 0.1;
@@ -60,9 +60,9 @@ TEST(CalibrationRate, WrongPosteriorsFail) {
   ThreadPool pool(2);
   int narrow = 0, shifted = 0, second = 0;
   for (std::uint64_t i = 0; i < 20; ++i) {
-    narrow += smallest_corrected(tested({.dim = 2, .width = 0.8}, i, pool)) < 0.01;
-    shifted += smallest_corrected(tested({.dim = 2, .shift = {0.5, 0.5}}, i, pool)) < 0.01;
-    second += smallest_corrected(tested({.dim = 3, .shift = {0.0, 1.0, 0.0}}, i, pool)) < 0.01;
+    narrow += smallest_corrected(tested({.dim = 2, .noise = 1.0, .width = 0.8}, i, pool)) < 0.01;
+    shifted += smallest_corrected(tested({.dim = 2, .noise = 1.0, .shift = {0.5, 0.5}}, i, pool)) < 0.01;
+    second += smallest_corrected(tested({.dim = 3, .noise = 1.0, .shift = {0.0, 1.0, 0.0}}, i, pool)) < 0.01;
   }
   EXPECT_EQ(narrow, 20);
   EXPECT_EQ(shifted, 20);

@@ -67,6 +67,8 @@ TEST(PosteriorRanks, DoNotChangeWhenThetaIsShiftedAndRescaled) {
   }
   const PosteriorRanks before = ranks_of(theta), after = ranks_of(rescaled);
   EXPECT_NEAR(after.distance, before.distance, 1e-12);
+  EXPECT_NEAR(after.direction[0], before.direction[0], 1e-6);
+  EXPECT_NEAR(after.direction[1], before.direction[1], 1e-6);
   EXPECT_NEAR(after.parameter[0], before.parameter[0], 1e-12);
   EXPECT_NEAR(after.parameter[1], before.parameter[1], 1e-12);
   EXPECT_NEAR(after.density, before.density, 1e-12);
@@ -89,9 +91,10 @@ TEST(PosteriorRanks, DistancesComeFromAReferenceInTheBox) {
   const std::vector<double> weights = {1.0, 1.0, 1.0};
   RandomStream random(4, Stream::check), same(4, Stream::check);
   const double reference = 10.0 * same.uniform(), sd = std::sqrt((0.0 + 100.0 + 16.0) / 3.0 - 196.0 / 9.0);
-  const std::vector<double> distances = reference_distances(theta, weights, random);
+  const ReferenceDistances found = reference_distances(theta, weights, random);
   for (std::size_t i = 0; i < 3; ++i)
-    EXPECT_NEAR(distances[i], std::pow((theta(i, 0) - reference) / sd, 2), 1e-9);
+    EXPECT_NEAR(found.squares[i], std::pow((theta(i, 0) - reference) / sd, 2), 1e-9);
+  EXPECT_DOUBLE_EQ(found.direction[0], reference > 14.0 / 3.0 ? 1.0 : -1.0);
 }
 
 TEST(PosteriorRanks, NameTheirOwnShare) {
