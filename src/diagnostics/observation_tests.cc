@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "diagnostics/observed_items.h"
+#include "diagnostics/simulated_successes.h"
 #include "nrec/diagnostics/observation_checks.h"
 #include "nrec/inference/sample.h"
 
@@ -13,21 +14,6 @@ namespace {
 
 constexpr std::size_t kLeastRows = 50;  // held-out rows, or successful simulations at the posterior
 constexpr std::uint64_t kPredictedRows = 3ull << 61;
-
-/// Rows of x that did not fail.
-Matrix<double> simulated_successes(const Simulator& simulator, const Matrix<double>& theta,
-                                   const RunContext& run) {
-  Matrix<double> x(theta.rows(), simulator.dim_x());
-  std::vector<RowStatus> status(theta.rows());
-  simulate_rows(simulator, run.seed, kPredictedRows, theta, x, status, run.pool);
-  std::size_t kept = 0;
-  for (std::size_t i = 0; i < x.rows(); ++i) {
-    if (status[i] != RowStatus::ok) continue;
-    std::copy(x.row(i).begin(), x.row(i).end(), x.row(kept++).begin());
-  }
-  x.resize_rows(kept);
-  return x;
-}
 
 }  // namespace
 
@@ -53,7 +39,7 @@ CheckItem test_predictive(const CheckData& data, std::size_t num_predicted, cons
   const PosteriorDraws draws = sample(*data.at_observation, options, run);
   const CheckItem item = draws_item({&draws, 1}, findings.record);
   if (draws.size() < kLeastRows) return item;
-  const Matrix<double> predicted = simulated_successes(*data.simulator, draws.theta, run);
+  const Matrix<double> predicted = simulated_successes(*data.simulator, draws.theta, kPredictedRows, run);
   if (predicted.rows() < kLeastRows) return item;
   const PredictiveCheck found = predictive_check(data.x_o, predicted);
   findings.record.set("predictive.rows", found.num_rows);

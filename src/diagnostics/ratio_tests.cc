@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "diagnostics/simulated_successes.h"
 #include "nrec/diagnostics/classifier_check.h"
 
 namespace nrec {
@@ -106,14 +107,12 @@ void test_classifiers(const HeldOutRatios& held_out, const CheckedRatio& ratio, 
 
 namespace {
 
-/// Data simulated at one theta, and the rows that did not fail.
+/// Data simulated at one theta, fewer than `rows` where simulations fail.
 Matrix<double> simulated_at(std::span<const double> theta, std::size_t rows, std::uint64_t first,
-                            const CheckData& data, const RunContext& run, std::vector<RowStatus>& status) {
-  Matrix<double> thetas(rows, theta.size()), x(rows, data.x.cols);
+                            const Simulator& simulator, const RunContext& run) {
+  Matrix<double> thetas(rows, theta.size());
   for (std::size_t i = 0; i < rows; ++i) std::copy(theta.begin(), theta.end(), thetas.row(i).begin());
-  status.resize(rows);
-  simulate_rows(*data.simulator, run.seed, first, thetas, x, status, run.pool);
-  return x;
+  return simulated_successes(simulator, thetas, first, run);
 }
 
 /// log ratio at one theta for each row of x.
@@ -126,18 +125,6 @@ std::vector<double> ratios_at(std::span<const double> theta, MatrixView<const do
     ratio.posterior(i, context).log_ratio({theta.data(), 1, theta.size()}, std::span(values).subspan(i, 1));
   });
   return values;
-}
-
-/// Rows of x for which status is ok.
-Matrix<double> only_ok(const Matrix<double>& x, std::span<const RowStatus> status) {
-  Matrix<double> kept(x.rows(), x.cols());
-  std::size_t rows = 0;
-  for (std::size_t i = 0; i < x.rows(); ++i) {
-    if (status[i] != RowStatus::ok) continue;
-    std::copy(x.row(i).begin(), x.row(i).end(), kept.row(rows++).begin());
-  }
-  kept.resize_rows(rows);
-  return kept;
 }
 
 struct ThetaColumns {
@@ -163,8 +150,7 @@ void test_thetas(const HeldOutRatios& held_out, const CheckedRatio& ratio, const
     Matrix<double> theta(1, ratio.prior.dim());
     const std::uint64_t first = kThetaRows + static_cast<std::uint64_t>(t) * n;
     ratio.prior.sample(run.seed, Stream::check, first, theta);
-    std::vector<RowStatus> status;
-    const Matrix<double> simulated = only_ok(simulated_at(theta.row(0), n, first, data, run, status), status);
+    const Matrix<double> simulated = simulated_at(theta.row(0), n, first, *data.simulator, run);
     const std::size_t rows = simulated.rows();
     if (rows < n / 2 || rows < 50) continue;  // this theta fails: there is nothing to compare
     const MatrixView<const double> x = data.x.middle_rows(0, rows);
