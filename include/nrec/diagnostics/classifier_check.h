@@ -21,7 +21,7 @@ namespace nrec {
 /// Shapes   ones [n, F], zeros [n, F], weights [n] of the zeros
 /// Errors   ShapeError: shapes differ, no columns, fewer than 50 rows; DomainError: values that are nan; weights as weighted_auc()
 /// Numerics float32 training; the same bits for any number of threads
-/// Cost     about 40 epochs of 12 (F + 32) 32 n flop a fold; 1,000 rows: 0.3 s
+/// Cost     about 40 epochs of 12 (F + 32) 32 n flop a fold; 2,000 rows: 0.05 s
 /// Source   [Miller2022, sec. 3.3], [LopezPaz2017]
 WeightedAuc classifier_check(MatrixView<const double> ones, MatrixView<const double> zeros,
                              std::span<const double> weights, std::uint64_t seed, ThreadPool& pool);

@@ -52,11 +52,11 @@ struct FullCheckOptions {
 /// - observation: distance of x_o from the simulations
 /// - predictive: x_o among simulations at its posterior draws (with a simulator)
 ///
-/// Each test has a p-value, corrected by Holm's method, and an effect. Not trusted: corrected p < 0.01 and an effect worth
-/// mentioning (a shift above 0.2 posterior sds, a width off by more than a tenth, ranks off by more than 0.05, an area under the curve
-/// above 0.53). Cannot tell: the same with p < 0.05, or too few rows to see a shift of half an sd and a posterior 30 % too narrow. An
-/// error of the ratio that is a function of x alone leaves the posterior right: cannot tell. An exact posterior is not trusted in at
-/// most one of 100 checks.
+/// Each test has a p-value, corrected by Holm's method among those on held-out rows and among those about x_o, and an effect. Not
+/// trusted: corrected p < 0.01 and an effect worth mentioning (a shift above 0.25 posterior sds, a width off by more than 15 %, a
+/// distribution of ranks off by more than 0.08, an area under the curve above 0.56). Cannot tell: the same with p < 0.05, or too few rows
+/// to see a shift of half an sd and a posterior 30 % too narrow. An error of the ratio that is a function of x alone leaves the
+/// posterior right: cannot tell. An exact posterior is not trusted in at most one of 100 checks of either kind.
 ///
 /// The record has all numbers and curves, docs/formats/record.md.
 /// Errors   ShapeError: rows or columns do not fit; those of evaluate_held_out(). After a stop request or the time limit the report
