@@ -45,9 +45,9 @@ struct Problem {
 
 /// Candidates that importance resampling needs, as far as `log_ratios` can tell, and their k-hat.
 std::pair<double, double> importance_needs(std::span<const double> log_ratios) {
-  const ParetoSmoothing smoothing = smooth_weights(log_ratios);
+  const WeightQuality quality = judge_weights(log_ratios);
   const double size = static_cast<double>(log_ratios.size());
-  return {size * Resampling(log_ratios, smoothing, 10000).growth_needed(kFar / size), smoothing.k_hat};
+  return {size * Resampling(log_ratios, quality, 10000).growth_needed(kFar / size), quality.k_hat};
 }
 
 void measure(const char* name, std::uint64_t seed, std::size_t num_draws, bool with_slice, ThreadPool& pool) {

@@ -37,6 +37,7 @@ class Run {
         output_(output),
         context_(context),
         prior_(problem_prior(problem)),
+        task_(problem_task(problem, context)),
         folder_(folder_of(problem, output), owned, output) {
     result_.folder = folder_.path();
     result_.record = started_record(command, output, context);
@@ -83,7 +84,7 @@ class Run {
     context_.log.info(fmt::format("training on {} simulations, {} parameters, {} data",
                                   simulations_.set.num_rows(), prior_.dim(), simulations_.set.dim_x()));
     TrainingResult trained =
-        train(prior_, simulations_.set, problem_.network, problem_.training, part, checkpoint());
+        train(prior_, simulations_.set, problem_.network, problem_.training, part, checkpoint(), simulator());
     if (!trained.summary.success_message.empty()) context_.log.info(trained.summary.success_message);
     context_.log.info("training: " + trained.summary.message);
     add_training(result_.record, trained.summary, trained.estimator ? &*trained.estimator : nullptr);
@@ -144,8 +145,11 @@ class Run {
     const RunContext silent = {
         .pool = context_.pool, .seed = context_.seed, .isa = context_.isa, .stop = &at_once};
     train(prior_, simulations_.set, problem_.network, problem_.training, silent,
-          goes_on ? checkpoint() : CheckpointOptions{});
+          goes_on ? checkpoint() : CheckpointOptions{}, simulator());
   }
+
+  /// For training that makes its own simulations; null where nrec has none that it can call itself.
+  const Simulator* simulator() const { return task_ ? &task_->simulator() : nullptr; }
 
   double seconds_left() const { return std::max(0.0, context_.time_limit - watch_.seconds()); }
 
@@ -168,6 +172,7 @@ class Run {
   const RunContext& context_;
   Stopwatch watch_;
   Prior prior_;
+  std::unique_ptr<Task> task_;  // null where the problem has none
   OutputFolder folder_;
   LoadedSimulations simulations_;
   std::optional<RatioEstimator> estimator_;

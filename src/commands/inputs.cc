@@ -101,9 +101,7 @@ LoadedSimulations from_files(const Problem& problem, const Prior& prior) {
 }
 
 LoadedSimulations from_task(const Problem& problem, const RunContext& run) {
-  const TaskOptions options = {.component_per_call = problem.simulations.component_per_call,
-                               .component_seed = run.seed};
-  const std::unique_ptr<Task> task = make_task(problem.simulations.task, options);
+  const std::unique_ptr<Task> task = problem_task(problem, run);
   const auto count = static_cast<std::size_t>(problem.simulations.num_simulations);
   run.log.info(fmt::format("simulating {} rows of task {}", count, task->name()));
   LoadedSimulations loaded;
@@ -135,6 +133,12 @@ LoadedSimulations from_campaign(const Problem& problem, const Prior& prior, cons
 }
 
 }  // namespace
+
+std::unique_ptr<Task> problem_task(const Problem& problem, const RunContext& run) {
+  if (problem.simulations.task.empty()) return nullptr;
+  return make_task(problem.simulations.task, {.component_per_call = problem.simulations.component_per_call,
+                                              .component_seed = run.seed});
+}
 
 LoadedSimulations load_simulations(const Problem& problem, const Prior& prior, const RunContext& run) {
   const bool is_task = !problem.simulations.task.empty();

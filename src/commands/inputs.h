@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "nrec/inference/posterior.h"
 #include "nrec/simulation/campaign.h"
 #include "nrec/simulation/simulation_set.h"
+#include "nrec/tasks/task.h"
 
 namespace nrec {
 
@@ -20,6 +22,9 @@ struct LoadedSimulations {
       unfinished;   // of a campaign that ended before its last row; the set is empty then
   Record campaign;  // "campaign.*"; empty where there is none
 };
+
+/// The built-in task of a problem, or null.
+std::unique_ptr<Task> problem_task(const Problem& problem, const RunContext& run);
 
 /// Reads or makes the simulations of a problem and applies its rule for failed rows.
 /// Errors   as the parts; SimulationFailureError

@@ -157,9 +157,13 @@ class Sampling {
   /// Side by side, some at a time, so that what is done can be saved now and then.
   void draw_batch() {
     const std::vector<std::size_t> todo = missing();
+    if (todo.empty()) {
+      save();
+      return;
+    }
     context_.log.info(fmt::format("sampling {} draws for each of {} observations",
                                   stage_.sampling.num_samples, todo.size()));
-    if (!todo.empty()) disown_files();
+    disown_files();
     for (const std::size_t i : todo) all_[i] = waiting();
     const Stopwatch watch;
     double saved = 0.0;

@@ -73,7 +73,7 @@ CheckItem draws_item(std::span<const PosteriorDraws> all, Record& record) {
   record.set("draws.count", count);
   if (all.size() == 1) return worst;
   record.set("draws.complete", complete);
-  record.set("draws.worst", where);
+  if (worst.verdict != Verdict::trusted) record.set("draws.worst", where);
   const std::string head =
       std::to_string(complete) + " of " + std::to_string(all.size()) + " observations have all their draws";
   worst.sentence = worst.verdict == Verdict::trusted ? head

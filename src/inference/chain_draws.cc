@@ -34,22 +34,34 @@ Chains column_of(const Matrix<double>& theta, std::size_t num_chains, std::size_
 
 }  // namespace
 
+std::vector<double> r_hats(const Prior& space, const VisitedPoints& visited) {
+  const Matrix<double> all = pooled_theta(space, visited, 1);
+  std::vector<double> r_hat;
+  for (std::size_t d = 0; d < space.dim(); ++d)
+    r_hat.push_back(split_r_hat(column_of(all, visited.size(), d)));
+  return r_hat;
+}
+
+double largest_r_hat(const std::vector<double>& r_hat) {
+  double worst = 0.0;
+  for (const double value : r_hat) worst = std::max(worst, std::isnan(value) ? 0.0 : value);
+  return worst;
+}
+
 double collect_chains(const Posterior& posterior, const Prior& space, const VisitedPoints& visited,
                       std::size_t thinning, std::size_t wanted, PosteriorDraws& draws) {
   const std::size_t num_chains = visited.size();
   draws.names = space.names();
   draws.theta = pooled_theta(space, visited, thinning);
-  const Matrix<double> all = thinning == 1 ? draws.theta : pooled_theta(space, visited, 1);
-  double worst = 0.0;
-  std::vector<double> r_hat, bulk, tail, of_mean, of_sd;
+  const std::vector<double> r_hat = r_hats(space, visited);
+  const double worst = largest_r_hat(r_hat);
+  std::vector<double> bulk, tail, of_mean, of_sd;
   for (std::size_t d = 0; d < space.dim(); ++d) {
     const Chains chains = column_of(draws.theta, num_chains, d);
-    r_hat.push_back(split_r_hat(thinning == 1 ? chains : column_of(all, num_chains, d)));
     bulk.push_back(bulk_ess(chains));
     tail.push_back(tail_ess(chains));
     of_mean.push_back(mcse_mean(chains));
     of_sd.push_back(mcse_sd(chains));
-    worst = std::max(worst, std::isnan(r_hat.back()) ? 0.0 : r_hat.back());
   }
   if (draws.status == SamplingStatus::complete && worst > kAgreeingRHat)
     draws.status = SamplingStatus::chains_disagree;

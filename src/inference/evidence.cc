@@ -14,15 +14,15 @@ namespace nrec {
 
 bool LogEvidence::is_reliable() const { return k_hat <= k_hat_threshold(num_draws); }
 
-LogEvidence evidence_of_weights(const ParetoSmoothing& smoothing) {
-  const double s = static_cast<double>(smoothing.num_weights);
+LogEvidence evidence_of_weights(const WeightQuality& weights) {
+  const double s = static_cast<double>(weights.num_weights);
   LogEvidence evidence;
-  evidence.num_draws = smoothing.num_weights;
-  evidence.k_hat = smoothing.k_hat;
-  evidence.log_z = smoothing.log_sum - std::log(s);
+  evidence.num_draws = weights.num_weights;
+  evidence.k_hat = weights.k_hat;
+  evidence.log_z = weights.log_sum - std::log(s);
   // Equal weights: rounding may leave the difference below 0.
-  evidence.standard_error = std::sqrt(std::max(0.0, (s / smoothing.ess - 1.0) / (s - 1.0)));
-  if (smoothing.ess == 0) evidence.standard_error = std::nan("");
+  evidence.standard_error = std::sqrt(std::max(0.0, (s / weights.ess - 1.0) / (s - 1.0)));
+  if (weights.ess == 0) evidence.standard_error = std::nan("");
   return evidence;
 }
 
@@ -44,7 +44,7 @@ LogEvidence log_evidence(const Posterior& posterior, const RunContext& run, std:
     log_ratio.resize(first + theta.rows());
     posterior.log_ratio(theta, std::span(log_ratio).subspan(first));
   }
-  return evidence_of_weights(smooth_weights(log_ratio));
+  return evidence_of_weights(judge_weights(log_ratio));
 }
 
 LogEvidenceRatio log_evidence_ratio(const LogEvidence& first, const LogEvidence& second) {

@@ -33,14 +33,14 @@ std::string short_number(double value) {
 /// The weights of all candidates so far. The spans inside go stale with the next batch.
 struct ImportanceSampler::Look {
   Look(std::span<const double> log_ratio, std::size_t wanted)
-      : smoothing(log_ratio.empty() ? ParetoSmoothing{} : smooth_weights(log_ratio)),
-        resampling(log_ratio, smoothing, wanted) {
-    if (smoothing.ess > 0) supported = resampling.supported_draws();
+      : quality(log_ratio.empty() ? WeightQuality{} : judge_weights(log_ratio)),
+        resampling(log_ratio, quality, wanted) {
+    if (quality.ess > 0) supported = resampling.supported_draws();
   }
   Look(const Look&) = delete;
   Look& operator=(const Look&) = delete;
 
-  ParetoSmoothing smoothing;
+  WeightQuality quality;
   Resampling resampling;
   std::size_t supported = 0;  // draws that these weights carry
 };
@@ -70,7 +70,7 @@ PosteriorDraws ImportanceSampler::draw() {
     const Look now(log_ratio_, wanted_);
     const bool is_enough = now.supported == wanted_;
     if (run_.stop_requested()) return result(SamplingStatus::stopped, now);
-    if (is_enough && now.smoothing.is_reliable()) return result(SamplingStatus::complete, now);
+    if (is_enough && now.quality.is_reliable()) return result(SamplingStatus::complete, now);
     if (has_no_support(now)) return result(SamplingStatus::no_support, now);
     if (is_enough && first_enough == 0) first_enough = log_ratio_.size();
     if (is_spent() || (is_enough && log_ratio_.size() >= kPatience * first_enough))
@@ -84,7 +84,7 @@ PosteriorDraws ImportanceSampler::draw() {
 std::optional<std::size_t> ImportanceSampler::candidates_needed(std::size_t most) const {
   const Look now(log_ratio_, wanted_);
   const double size = static_cast<double>(log_ratio_.size());
-  if (now.smoothing.ess == 0 || !now.smoothing.is_reliable() || static_cast<double>(most) < size)
+  if (now.quality.ess == 0 || !now.quality.is_reliable() || static_cast<double>(most) < size)
     return std::nullopt;
   const double growth = now.resampling.growth_needed(static_cast<double>(most) / size);
   if (std::isinf(growth)) return std::nullopt;
@@ -94,11 +94,11 @@ std::optional<std::size_t> ImportanceSampler::candidates_needed(std::size_t most
 /// Whether fewer draws than asked for are at least right.
 bool ImportanceSampler::is_usable(const Look& now) const {
   return log_ratio_.empty() ||
-         (now.smoothing.is_reliable() && now.smoothing.ess >= kLeastEssShare * static_cast<double>(wanted_));
+         (now.quality.is_reliable() && now.quality.ess >= kLeastEssShare * static_cast<double>(wanted_));
 }
 
 bool ImportanceSampler::has_no_support(const Look& now) const {
-  if (log_ratio_.empty() || now.smoothing.ess > 0) return false;
+  if (log_ratio_.empty() || now.quality.ess > 0) return false;
   return is_spent() || posterior_.num_non_finite() - non_finite_before_ >= log_ratio_.size();
 }
 
@@ -147,10 +147,10 @@ PosteriorDraws ImportanceSampler::result(SamplingStatus status, const Look& now)
   draws.statistics.set("prior_draws", log_ratio_.size());
   draws.statistics.set("distinct_draws", copies.distinct);
   draws.statistics.set("effective_draws", copies.effective_draws);
-  draws.statistics.set("ess", now.smoothing.ess);
-  draws.statistics.set("k_hat", now.smoothing.k_hat);
-  draws.statistics.set("k_hat_threshold", now.smoothing.threshold());
-  if (now.smoothing.ess > 0) add_evidence(draws.statistics, evidence_of_weights(now.smoothing));
+  draws.statistics.set("ess", now.quality.ess);
+  draws.statistics.set("k_hat", now.quality.k_hat);
+  draws.statistics.set("k_hat_threshold", now.quality.threshold());
+  if (now.quality.ess > 0) add_evidence(draws.statistics, evidence_of_weights(now.quality));
   draws.statistics.set("non_finite_log_ratios", posterior_.num_non_finite());
   draws.statistics.set("seconds", seconds());
   draws.message = message(status, copies, now);
@@ -169,7 +169,7 @@ std::string ImportanceSampler::message(SamplingStatus status, const Copies& copi
     return have +
            ": the ratio was zero or not finite at all of them; check the observation against the "
            "simulations";
-  const ParetoSmoothing& weights = now.smoothing;
+  const WeightQuality& weights = now.quality;
   const std::string text = have + ", " + std::to_string(copies.distinct) +
                            " distinct, effective sample size of the weights " + short_number(weights.ess) +
                            ", k-hat " + short_number(weights.k_hat);

@@ -1,14 +1,14 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
+#include <optional>
 
-#include "core/sorted_quantile.h"
 #include "inference/chain_draws.h"
 #include "inference/chain_starts.h"
 #include "inference/nuts_report.h"
 #include "inference/nuts_tree.h"
 #include "inference/nuts_warmup.h"
+#include "inference/sampling_budget.h"
 #include "nrec/core/error.h"
 #include "nrec/inference/sample.h"
 
@@ -20,10 +20,10 @@ constexpr std::size_t kMostChains = 24;
 constexpr std::size_t kWarmup = 150;
 // After the warm-up; where fewer draws are wanted, they are thinned, because R-hat cannot judge short chains.
 constexpr std::size_t kLeastIterations = 250;
+constexpr std::size_t kJumps = 4;  // before a transition, which costs some ten times as much
 constexpr double kTargetAcceptance = 0.8;
 constexpr int kMostStepSizeTrials = 100;  // doublings or halvings: 30 powers of ten
 constexpr double kSecondsBetweenUpdates = 0.5;
-constexpr double kNormalIqr = 1.3489795003921634;  // interquartile range of a standard normal
 
 /// The no-U-turn sampler for many chains at once: the pending leapfrog steps of all chains go to the network together. Step
 /// size and variances are common to all chains and learned from all of them.
@@ -32,13 +32,14 @@ class NutsSampler {
   NutsSampler(const Posterior& posterior, const SamplingOptions& options, const RunContext& run)
       : posterior_(posterior),
         space_(posterior.unbounded_prior()),
-        options_(options),
         run_(run),
         dim_(space_.dim()),
         wanted_(static_cast<std::size_t>(options.num_samples)),
         num_chains_(std::min(kMostChains, wanted_)),
         thinning_(thinning_for((wanted_ + num_chains_ - 1) / num_chains_)),
-        iterations_(kWarmup + (wanted_ + num_chains_ - 1) / num_chains_ * thinning_),
+        draws_per_chain_((wanted_ + num_chains_ - 1) / num_chains_),
+        length_(draws_per_chain_ * thinning_),
+        budget_(options, run),
         warmup_(kWarmup),
         averaging_(kTargetAcceptance),
         variance_(num_chains_, dim_),
@@ -48,33 +49,50 @@ class NutsSampler {
 
   PosteriorDraws draw() {
     if (!start() || !find_step_size()) return result(ended_);
-    for (iteration_ = 0; iteration_ < iterations_; ++iteration_) {
-      if (!transition()) return result(ended_);
+    do {
+      if (!advance()) {
+        // The draws are all there; only the doubt about them could not be settled.
+        const bool has_all = length_.is_extended() && ended_ == SamplingStatus::budget_spent;
+        return result(has_all ? SamplingStatus::complete : ended_);
+      }
+    } while (length_.extend(largest_r_hat(r_hats(space_, visited_))));
+    return result(SamplingStatus::complete);
+  }
+
+ private:
+  std::size_t iterations() const { return warmup_.length() + length_.total(); }
+
+  /// Goes on to the present length; false when the budget ended first.
+  bool advance() {
+    for (; iteration_ < iterations(); ++iteration_) {
+      // The jumps come first, so that the transition's energy is that of the point which is kept.
+      if (!jump() || !transition()) return false;
       if (iteration_ < warmup_.length()) {
-        if (!learn()) return result(ended_);
+        if (!learn()) return false;
       } else {
         keep();
       }
       report();
     }
-    return result(SamplingStatus::complete);
+    return true;
   }
 
- private:
   static std::size_t thinning_for(std::size_t draws) { return (kLeastIterations + draws - 1) / draws; }
 
   /// Where chains start, and the prior's spread as a first guess of the variances; false when the run must end instead.
   bool start() {
-    const std::int64_t left = options_.max_evaluations - static_cast<std::int64_t>(num_chains_);
-    const ChainStarts starts = chain_starts(posterior_, num_chains_, std::max<std::int64_t>(1, left), run_);
-    evaluations_ += static_cast<std::int64_t>(starts.candidates.rows());
-    ended_ = SamplingStatus::no_support;
-    if (starts.theta.rows() == 0) return false;
-    ended_ = reason_to_end(num_chains_);
+    const TemperedPopulation population = temper(posterior_, budget_, run_);
+    ended_ = population.status;
     if (ended_ != SamplingStatus::complete) return false;
-    guess_variances(starts.candidates);
+    ended_ = budget_.reason_to_end(num_chains_);
+    if (ended_ != SamplingStatus::complete) return false;
+    num_stages_ = population.num_stages;
+    for (const double width : population.width) inverse_mass_.push_back(width * width);
+    jumps_.emplace(mode_jumps(population));
+    const std::vector<TemperedPoint> starts = chain_starts(population, num_chains_);
     Matrix<double> u(num_chains_, dim_);
-    space_.to_unbounded(starts.theta, u);
+    for (std::size_t c = 0; c < num_chains_; ++c)
+      std::copy(starts[c].u.begin(), starts[c].u.end(), u.row(c).begin());
     evaluate(u);
     std::size_t good = num_chains_;  // the first chain that starts where the density is not zero
     for (std::size_t c = num_chains_; c-- > 0;) {
@@ -93,35 +111,12 @@ class NutsSampler {
     return true;
   }
 
-  /// From the quartiles, because the prior may have no variance.
-  void guess_variances(const Matrix<double>& candidates) {
-    constexpr std::size_t kRows = 10000;
-    const auto rows = candidates.view().middle_rows(0, std::min(kRows, candidates.rows()));
-    Matrix<double> u(rows.rows, dim_);
-    space_.to_unbounded(rows, u);
-    std::vector<double> column(rows.rows);
-    for (std::size_t d = 0; d < dim_; ++d) {
-      for (std::size_t i = 0; i < rows.rows; ++i) column[i] = u(i, d);
-      std::sort(column.begin(), column.end());
-      const double sd = (sorted_quantile(column, 0.75) - sorted_quantile(column, 0.25)) / kNormalIqr;
-      inverse_mass_.push_back(sd > 0.0 && std::isfinite(sd * sd) ? sd * sd : 1.0);
-    }
-  }
-
   /// Log density and gradient at rows of u.
   void evaluate(const Matrix<double>& u) {
     density_.resize(u.rows());
     gradient_ = Matrix<double>(u.rows(), dim_);
     posterior_.log_density_gradient(u, density_, gradient_);
-    evaluations_ += static_cast<std::int64_t>(u.rows());
-  }
-
-  /// Why the run must end before `count` more evaluations; complete if it need not.
-  SamplingStatus reason_to_end(std::size_t count) const {
-    if (run_.stop_requested()) return SamplingStatus::stopped;
-    const bool is_spent = evaluations_ + static_cast<std::int64_t>(count) > options_.max_evaluations ||
-                          watch_.seconds() > std::min(options_.max_seconds, run_.time_limit);
-    return is_spent ? SamplingStatus::budget_spent : SamplingStatus::complete;
+    budget_.spend(u.rows());
   }
 
   /// Numbers of chain c: a pure function of (seed, chain, iteration). `purpose` tells apart those of one iteration.
@@ -132,7 +127,7 @@ class NutsSampler {
 
   /// Gives every tree in `active` the density at its pending point, once; false when the run must end instead.
   bool step(std::vector<std::size_t>& active) {
-    ended_ = reason_to_end(active.size());
+    ended_ = budget_.reason_to_end(active.size());
     if (ended_ != SamplingStatus::complete) return false;
     Matrix<double> points(active.size(), dim_);
     for (std::size_t i = 0; i < active.size(); ++i) {
@@ -152,6 +147,57 @@ class NutsSampler {
       if (!trees_[c].is_done()) active.push_back(c);
     }
     return active;
+  }
+
+  /// Every chain tries some jumps to other modes; false when the run must end first. Values decide; the gradient is asked for
+  /// where a chain has moved.
+  bool jump() {
+    std::vector<RandomStream> random;
+    for (std::size_t c = 0; c < num_chains_; ++c) random.push_back(random_of(c, iteration_, 2));
+    std::vector<bool> has_moved(num_chains_);
+    const std::vector<ChainPoint> before = chains_;
+    Matrix<double> u(num_chains_, dim_);
+    for (std::size_t attempt = 0; attempt < kJumps; ++attempt) {
+      ended_ = budget_.reason_to_end(num_chains_);
+      if (ended_ != SamplingStatus::complete) return false;
+      for (std::size_t c = 0; c < num_chains_; ++c)
+        jumps_->propose(chains_[c].u, attempt % 2 == 0, random[c], u.row(c));
+      const TemperedValues values = evaluate_tempered(posterior_, u, budget_);
+      for (std::size_t c = 0; c < num_chains_; ++c) {
+        const double log_density = values.log_prior[c] + values.log_ratio[c];
+        if (log_density < chains_[c].log_density + std::log(random[c].uniform())) continue;
+        chains_[c].u.assign(u.row(c).begin(), u.row(c).end());
+        chains_[c].log_density = log_density;
+        has_moved[c] = true;
+        ++jumps_accepted_;
+      }
+      jumps_tried_ += num_chains_;
+    }
+    return renew_gradients(has_moved, before);
+  }
+
+  bool renew_gradients(const std::vector<bool>& of_chain, const std::vector<ChainPoint>& before) {
+    std::vector<std::size_t> rows;
+    for (std::size_t c = 0; c < num_chains_; ++c) {
+      if (of_chain[c]) rows.push_back(c);
+    }
+    if (rows.empty()) return true;
+    ended_ = budget_.reason_to_end(rows.size());
+    if (ended_ != SamplingStatus::complete) return false;
+    Matrix<double> u(rows.size(), dim_);
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      std::copy(chains_[rows[i]].u.begin(), chains_[rows[i]].u.end(), u.row(i).begin());
+    evaluate(u);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      ChainPoint& chain = chains_[rows[i]];
+      if (std::isfinite(density_[i])) {
+        chain.log_density = density_[i];
+        chain.gradient.assign(gradient_.row(i).begin(), gradient_.row(i).end());
+      } else {  // at the edge of what doubles can hold, where value and gradient disagree
+        chain = before[rows[i]];
+      }
+    }
+    return true;
   }
 
   /// One transition of every chain; false when the run must end first.
@@ -208,13 +254,13 @@ class NutsSampler {
   }
 
   void report() {
-    if (watch_.seconds() - last_update_ < kSecondsBetweenUpdates) return;
-    last_update_ = watch_.seconds();
+    if (budget_.seconds() - last_update_ < kSecondsBetweenUpdates) return;
+    last_update_ = budget_.seconds();
     ProgressUpdate update;
     update.stage = "sampling";
     update.unit = "iteration";
     update.done = static_cast<double>(iteration_ + 1);
-    update.total = static_cast<double>(iterations_);
+    update.total = static_cast<double>(iterations());
     update.seconds_left = seconds_left();
     update.detail = "nuts, " + std::to_string(num_chains_) + " chains" +
                     (iteration_ < warmup_.length() ? ", warm-up" : "");
@@ -224,38 +270,47 @@ class NutsSampler {
   /// The next iterations cost what those so far did; negative before the first.
   double seconds_left() const {
     if (iteration_ == 0) return -1.0;
-    return watch_.seconds() / static_cast<double>(iteration_) * static_cast<double>(iterations_ - iteration_);
+    return budget_.seconds() / static_cast<double>(iteration_) *
+           static_cast<double>(iterations() - iteration_);
   }
 
   PosteriorDraws result(SamplingStatus status) {
     PosteriorDraws draws;
     draws.method = "nuts";
     draws.status = status;
-    const double worst = collect_chains(posterior_, space_, visited_, thinning_, wanted_, draws);
-    add_transitions(transitions_, thinning_, draws);
-    draws.statistics.set("evaluations", static_cast<double>(evaluations_));
+    const std::size_t thinning = std::max(thinning_, visited_.front().size() / draws_per_chain_);
+    keep_last(visited_, draws_per_chain_ * thinning);
+    keep_last(transitions_, draws_per_chain_ * thinning);
+    const double worst = collect_chains(posterior_, space_, visited_, thinning, wanted_, draws);
+    add_transitions(transitions_, thinning, draws);
+    draws.statistics.set("evaluations", static_cast<double>(budget_.evaluations()));
     draws.statistics.set("step_size", step_size_);
+    draws.statistics.set("tempering_stages", num_stages_);
+    draws.statistics.set(
+        "jump_rate",
+        jumps_tried_ ? static_cast<double>(jumps_accepted_) / static_cast<double>(jumps_tried_) : 0.0);
     draws.statistics.set("warmup_iterations", warmup_.length());
     draws.statistics.set("non_finite_log_ratios", posterior_.num_non_finite());
     draws.message = nuts_message(draws, wanted_, num_chains_, worst, seconds_left());
-    draws.statistics.set("seconds", watch_.seconds());
+    draws.statistics.set("seconds", budget_.seconds());
     return draws;
   }
 
   const Posterior& posterior_;
   const Prior& space_;
-  const SamplingOptions& options_;
   const RunContext& run_;
-  std::size_t dim_, wanted_, num_chains_, thinning_, iterations_;
-  Stopwatch watch_;
+  std::size_t dim_, wanted_, num_chains_, thinning_, draws_per_chain_;
+  RunLength length_;
+  SamplingBudget budget_;
   double last_update_ = 0.0;
-  std::int64_t evaluations_ = 0;
   std::size_t iteration_ = 0;
   WarmupSchedule warmup_;
   DualAveraging averaging_;
   PooledVariance variance_;
   double step_size_ = 1.0, acceptance_ = 0.0;
   std::vector<double> inverse_mass_;
+  std::optional<ModeJumps> jumps_;
+  std::size_t num_stages_ = 0, jumps_tried_ = 0, jumps_accepted_ = 0;
   std::vector<NutsTree> trees_;
   std::vector<ChainPoint> chains_;
   SamplingStatus ended_ = SamplingStatus::complete;

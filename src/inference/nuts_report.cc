@@ -106,6 +106,7 @@ std::string nuts_message(const PosteriorDraws& draws, std::size_t wanted, std::s
              "simulations";
     case SamplingStatus::stopped:
       return have + "; stopped on request" + warnings(draws);
+    case SamplingStatus::weights_unreliable:  // not of chains
     case SamplingStatus::budget_spent:
       break;
   }

@@ -91,16 +91,21 @@ double smooth_tail(std::span<TailWeight> tail, double cutoff) {
   return fit.k;
 }
 
-/// Sum and effective sample size of all weights.
-void add_sums(std::span<const double> log_weights, double largest, ParetoSmoothing& result) {
+/// Log of the sum of weights, and their effective sample size.
+struct Sums {
+  double log_sum, ess;
+};
+
+/// `for_each(use)` calls use(row, log weight) for every row.
+template <class ForEach>
+Sums sums_of(const ForEach& for_each, double largest) {
   double sum = 0.0, square = 0.0;
-  for_each_smoothed(log_weights, result, [&](std::size_t, double log_weight) {
+  for_each([&](std::size_t, double log_weight) {
     const double weight = std::exp(log_weight - largest);
     sum += weight;
     square += weight * weight;
   });
-  result.ess = sum * sum / square;
-  result.log_sum = largest + std::log(sum);
+  return {largest + std::log(sum), sum * sum / square};
 }
 
 }  // namespace
@@ -109,7 +114,7 @@ double k_hat_threshold(std::size_t num_weights) {
   return std::min(1.0 - 1.0 / std::log10(static_cast<double>(num_weights)), kGoodShape);
 }
 
-double ParetoSmoothing::threshold() const { return k_hat_threshold(num_weights); }
+double WeightQuality::threshold() const { return k_hat_threshold(num_weights); }
 
 ParetoSmoothing smooth_weights(std::span<const double> log_weights) {
   ParetoSmoothing result;
@@ -133,8 +138,24 @@ ParetoSmoothing smooth_weights(std::span<const double> log_weights) {
     result.rows.push_back(weight.row);
     result.log_weight.push_back(weight.log_weight + largest);
   }
-  add_sums(log_weights, largest, result);
+  const Sums sums = sums_of([&](const auto& use) { for_each_smoothed(log_weights, result, use); }, largest);
+  result.log_sum = sums.log_sum;
+  result.ess = sums.ess;
   return result;
+}
+
+WeightQuality judge_weights(std::span<const double> log_weights) {
+  const ParetoSmoothing smoothing = smooth_weights(log_weights);
+  WeightQuality quality{.num_weights = log_weights.size(), .log_sum = -kInfinity, .k_hat = smoothing.k_hat};
+  if (smoothing.ess == 0) return quality;
+  const double largest = *std::max_element(log_weights.begin(), log_weights.end());
+  const auto raw = [&](const auto& use) {
+    for (std::size_t i = 0; i < log_weights.size(); ++i) use(i, log_weights[i]);
+  };
+  const Sums sums = sums_of(raw, largest);
+  quality.log_sum = sums.log_sum;
+  quality.ess = sums.ess;
+  return quality;
 }
 
 }  // namespace nrec

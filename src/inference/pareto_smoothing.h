@@ -18,10 +18,24 @@ struct ParetoSmoothing {
   /// Shape of the tail: infinite when it cannot be judged (fewer than 5 weights above the cutoff), minus infinity when the
   /// largest weights are all equal: there is no tail.
   double k_hat = 0.0;
+};
+
+/// Importance weights as they are, and the Pareto fit to their tail as their judge.
+///
+/// Samplers and log Z use the raw weights: where a posterior is much narrower than the prior, the "tail" holds nearly all of the
+/// weight, and what a Pareto distribution makes of that is biased by more than its error (docs/methods/sampling.md).
+struct WeightQuality {
+  std::size_t num_weights = 0;  // S, zero weights included
+  double log_sum = 0.0;         // log of the sum of the weights
+  double ess = 0.0;             // 1 / sum of squared normalised weights; 0 when all weights are 0
+  double k_hat = 0.0;           // of ParetoSmoothing
 
   double threshold() const;
   bool is_reliable() const { return k_hat <= threshold(); }
 };
+
+/// Shapes, cost and numerics as smooth_weights().
+WeightQuality judge_weights(std::span<const double> log_weights);
 
 /// Largest k_hat with which the smoothed weights can be used as they are.
 ///

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 namespace nrec {
 
@@ -19,13 +20,13 @@ double mean_square_of_copies(double expected) {
 
 }  // namespace
 
-Resampling::Resampling(std::span<const double> log_weights, const ParetoSmoothing& smoothing,
+Resampling::Resampling(std::span<const double> log_weights, const WeightQuality& quality,
                        std::size_t most_draws)
-    : log_weights_(log_weights), smoothing_(smoothing), most_draws_(most_draws) {
-  const double least = smoothing.log_sum - std::log(static_cast<double>(most_draws));
-  for_each_smoothed(log_weights, smoothing, [&](std::size_t, double log_weight) {
-    if (log_weight > least) heavy_.push_back(std::exp(log_weight - smoothing_.log_sum));
-  });
+    : log_weights_(log_weights), log_sum_(quality.log_sum), most_draws_(most_draws) {
+  const double least = log_sum_ - std::log(static_cast<double>(most_draws));
+  for (const double log_weight : log_weights) {
+    if (log_weight > least) heavy_.push_back(std::exp(log_weight - log_sum_));
+  }
 }
 
 double Resampling::effective_draws(std::size_t num_draws, double growth) const {
@@ -64,20 +65,27 @@ double Resampling::growth_needed(double most) const {
 }
 
 std::vector<std::size_t> Resampling::draw(std::size_t num_draws, double uniform) const {
+  std::vector<double> weights(log_weights_.size());
+  for (std::size_t i = 0; i < weights.size(); ++i) weights[i] = std::exp(log_weights_[i] - log_sum_);
+  return systematic_rows(weights, num_draws, uniform);
+}
+
+std::vector<std::size_t> systematic_rows(std::span<const double> weights, std::size_t num_draws,
+                                         double uniform) {
+  const double total = std::accumulate(weights.begin(), weights.end(), 0.0);
   std::vector<std::size_t> rows;
   rows.reserve(num_draws);
-  const double n = static_cast<double>(num_draws);
   double sum = 0.0;
   std::size_t last = 0;
-  for_each_smoothed(log_weights_, smoothing_, [&](std::size_t row, double log_weight) {
-    const double weight = std::exp(log_weight - smoothing_.log_sum);
-    if (!(weight > 0)) return;
-    sum += weight;
+  for (std::size_t row = 0; row < weights.size(); ++row) {
+    if (!(weights[row] > 0)) continue;
+    sum += weights[row];
     last = row;
-    while (rows.size() < num_draws && static_cast<double>(rows.size()) + uniform < n * sum)
+    while (rows.size() < num_draws &&
+           (static_cast<double>(rows.size()) + uniform) * total < static_cast<double>(num_draws) * sum)
       rows.push_back(row);
-  });
-  rows.resize(num_draws, last);  // a sum that rounding left below 1
+  }
+  rows.resize(num_draws, last);  // a sum that rounding left below the total
   return rows;
 }
 

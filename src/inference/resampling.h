@@ -17,8 +17,8 @@ namespace nrec {
 /// Source   [Kitagawa1996]; the effective number is Kish's
 class Resampling {
  public:
-  /// Both must outlive it. Shapes   log_weights [S], raw, as smooth_weights() got them
-  Resampling(std::span<const double> log_weights, const ParetoSmoothing& smoothing, std::size_t most_draws);
+  /// The weights must outlive it. Shapes   log_weights [S], as judge_weights() got them
+  Resampling(std::span<const double> log_weights, const WeightQuality& quality, std::size_t most_draws);
 
   /// Expected effective number of `num_draws` <= most_draws draws if there were `growth` times as many rows like these.
   double effective_draws(std::size_t num_draws, double growth = 1.0) const;
@@ -34,10 +34,16 @@ class Resampling {
 
  private:
   std::span<const double> log_weights_;
-  const ParetoSmoothing& smoothing_;
+  double log_sum_;
   std::size_t most_draws_;
   std::vector<double> heavy_;  // normalised weights above 1 / most_draws: the only ones that can come twice
 };
+
+/// Rows of num_draws systematic draws with weights >= 0 that need not be normalised, in ascending order.
+///
+/// Shapes   uniform in (0, 1): the only random number
+std::vector<std::size_t> systematic_rows(std::span<const double> weights, std::size_t num_draws,
+                                         double uniform);
 
 /// n^2 / sum of copies^2, and how many rows there are, of ascending rows.
 struct Copies {

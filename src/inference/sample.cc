@@ -12,7 +12,8 @@ void describe(OptionTable& table, SamplingOptions& options) {
   table.add(
       section, "method", &options.method, {"auto", "rejection", "importance", "slice", "nuts"},
       "how to draw from the posterior; auto: rejection if its forecast fits the budget, else importance if "
-      "its draws are as good, else slice; nuts: Hamiltonian Monte Carlo with the gradient of the network");
+      "its draws are as good, else nuts (gradient, 4 parameters or more) or slice; nuts: Hamiltonian Monte "
+      "Carlo with the gradient of the network");
   table.add(section, "num_samples", &options.num_samples, {.low = 1, .high = 1e9}, "draws");
   table.add(section, "max_evaluations", &options.max_evaluations, {.low = 1},
             "most evaluations of the network per observation");

@@ -164,9 +164,9 @@ void PairEngine::fused_step(const PairNetwork& network, const PairBatch& batch, 
   });
 }
 
-tile::Buffers PairEngine::step_buffers(const Group& group, const Scratch& scratch) {
+const tile::Buffers& PairEngine::step_buffers(const Group& group, Scratch& scratch) {
   const std::size_t offset = group.first_row * columns_ * width_;
-  tile::Buffers b = scratch.buffers;
+  tile::Buffers& b = scratch.buffers;
   for (std::size_t i = 0; i < step_z_.size(); ++i) b.z[i] = step_z_[i].data() + offset;
   for (std::size_t i = 0; i < step_t_.size(); ++i) b.t[i] = step_t_[i].data() + offset;
   b.d = step_d_.data() + offset;
@@ -243,8 +243,10 @@ void PairEngine::batch_norm_step(PairNetwork& network, const PairBatch& batch, c
   step_dz_.resize(pairs * width_);
   step_logits_.resize(pairs);
   step_d_logits_.resize(pairs);
-  batch_mean_.resize(2 * blocks, std::vector<float>(width_));
-  batch_rstd_.resize(2 * blocks, std::vector<float>(width_));
+  for (auto* of_layers : {&batch_mean_, &batch_rstd_}) {
+    of_layers->resize(2 * blocks);
+    for (std::vector<float>& values : *of_layers) values.resize(width_);
+  }
   for (std::vector<float>* c : {&c0_, &c1_, &c2_}) c->resize(width_);
 
   const tile::Pass pass(network, packed_, kernels_);

@@ -55,8 +55,8 @@ class PairEngine final : public PairNetworkStep {
 
   void fused_step(const PairNetwork& network, const PairBatch& batch, const RowLoss& loss);
   void batch_norm_step(PairNetwork& network, const PairBatch& batch, const RowLoss& loss);
-  /// The group's part of the step's memory, with the thread's scratch.
-  tile::Buffers step_buffers(const Group& group, const Scratch& scratch);
+  /// The thread's buffers, pointed at the group's part of the step's memory.
+  const tile::Buffers& step_buffers(const Group& group, Scratch& scratch);
   void clear_sums();
   std::vector<double>& add_sums();
   void finish_batch_statistics(PairNetwork& network, std::size_t i, int which);

@@ -23,11 +23,4 @@ PairBatch ContrastiveObjective::load_batch(std::int64_t step) {
   return {theta_, x_, candidates_};
 }
 
-RowLoss ContrastiveObjective::row_loss() const {
-  return {[](const void* context, std::size_t, std::span<const float> logits, std::span<float> d_logits) {
-            return static_cast<const ContrastiveLoss*>(context)->row(logits, d_logits);
-          },
-          &data_.loss};
-}
-
 }  // namespace nrec

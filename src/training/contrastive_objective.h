@@ -6,7 +6,7 @@
 
 namespace nrec {
 
-/// The contrastive loss of simulations: what a ratio is trained on.
+/// The contrastive loss of simulations, whose contrastive thetas are those of the other rows of a mini-batch.
 class ContrastiveObjective final : public Objective {
  public:
   /// `data` must outlive it.
@@ -14,7 +14,7 @@ class ContrastiveObjective final : public Objective {
 
   std::int64_t steps_per_epoch() const override { return order_.steps_per_epoch(); }
   PairBatch load_batch(std::int64_t step) override;
-  RowLoss row_loss() const override;
+  RowLoss row_loss() const override { return contrastive_row_loss(data_.loss); }
   EpochRecord measure(PairNetworkStep& step, const PairNetwork& network) override {
     return validation_.measure(step, network);
   }

@@ -28,6 +28,8 @@ std::string training_fingerprint(const TrainingData& data, const PairNetworkShap
   for (const double number : {data.loss.gamma(), options.learning_rate, options.clip_max_norm})
     add(number_text(number));
   add(options.contrast);
+  if (options.regime != "fixed") add(options.regime);
+  if (options.regime == "joint") add(std::to_string(options.steps_per_epoch));
   add(options.learning_rate_schedule);
   // The length of the run shapes the schedule, so there it belongs to the name.
   if (options.learning_rate_schedule == "cosine") add(std::to_string(options.max_num_epochs));

@@ -6,6 +6,13 @@
 
 namespace nrec {
 
+RowLoss contrastive_row_loss(const ContrastiveLoss& loss) {
+  return {[](const void* context, std::size_t, std::span<const float> logits, std::span<float> d_logits) {
+            return static_cast<const ContrastiveLoss*>(context)->row(logits, d_logits);
+          },
+          &loss};
+}
+
 std::span<const std::uint32_t> EpochOrder::batch(std::int64_t step) {
   const std::int64_t epoch = step / steps_per_epoch();
   if (epoch != epoch_) {

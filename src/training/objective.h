@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "nrec/losses/contrastive_loss.h"
 #include "nrec/networks/pair_step.h"
 #include "nrec/training/ratio_estimator.h"
 
@@ -24,6 +25,9 @@ class Objective {
   virtual EpochRecord measure(PairNetworkStep& step, const PairNetwork& network) = 0;
 };
 
+/// The loss of a row of logits of contrastive pairs. `loss` must outlive it.
+RowLoss contrastive_row_loss(const ContrastiveLoss& loss);
+
 /// Row numbers in a new random order every epoch, cut into mini-batches; an incomplete last one is left out.
 class EpochOrder {
  public:
@@ -43,7 +47,7 @@ class EpochOrder {
   std::int64_t epoch_ = -1;
 };
 
-/// Rows `rows` of `all`, in their order.
+/// Rows `rows` of `all`, in their order, into the first rows of `picked`.
 void gather_rows(const Matrix<float>& all, std::span<const std::uint32_t> rows, Matrix<float>& picked);
 
 }  // namespace nrec

@@ -21,6 +21,11 @@ void describe(OptionTable& table, TrainingOptions& options) {
             "odds of dependent to independent classes; inf is nre-b");
   table.add(section, "contrast", &options.contrast, {"shared", "independent"},
             "one contrastive set for both terms of the loss, or a separate draw for each, as published");
+  table.add(section, "regime", &options.regime, {"fixed", "prior", "joint"},
+            "where mini-batches come from. fixed: rows of the simulations; prior: the same with contrastive "
+            "parameters drawn from the prior; joint: new simulations for every mini-batch (built-in tasks)");
+  table.add(section, "steps_per_epoch", &options.steps_per_epoch, {.low = 1},
+            "mini-batches of an epoch; regime joint only, the others pass over the training rows");
   table
       .add(section, "training_batch_size", &options.training_batch_size, {.low = 1},
            "rows of a mini-batch; lowered to the training rows if there are fewer")

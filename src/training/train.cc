@@ -6,6 +6,8 @@
 #include "training/checkpoint.h"
 #include "training/contrastive_objective.h"
 #include "training/fingerprint.h"
+#include "training/joint_objective.h"
+#include "training/prior_objective.h"
 #include "training/success_learner.h"
 
 namespace nrec {
@@ -58,6 +60,8 @@ Record estimator_settings(const TrainingData& data, const NetworkOptions& networ
   settings.set("num_classes", data.loss.num_classes());
   settings.set("gamma", options.gamma);
   settings.set("contrast", options.contrast);
+  settings.set("regime", options.regime);
+  if (options.regime == "joint") settings.set("steps_per_epoch", options.steps_per_epoch);
   settings.set("training_batch_size", data.batch_size);
   settings.set("learning_rate", options.learning_rate);
   settings.set("learning_rate_schedule", options.learning_rate_schedule);
@@ -83,15 +87,16 @@ Record estimator_settings(const TrainingData& data, const NetworkOptions& networ
 class TrainingRun {
  public:
   TrainingRun(const Prior& prior, const SimulationSet& simulations, const NetworkOptions& network,
-              const TrainingOptions& options, const RunContext& run, const CheckpointOptions& checkpoint)
+              const TrainingOptions& options, const RunContext& run, const CheckpointOptions& checkpoint,
+              const Simulator* simulator)
       : prior_(prior),
         simulations_(simulations),
         network_(network),
         options_(options),
         run_(run),
         data_(prepare_training_data(prior, simulations, options, run.seed)),
-        objective_(data_, run.seed),
-        trainer_(objective_, options, run),
+        objective_(make_objective(simulator)),
+        trainer_(*objective_, options, run),
         state_{.ratio = TrainerState::start(PairNetwork::initialised(shape(), run.seed)), .success = {}} {
     for (const std::string& warning : data_.warnings) run.log.warning(warning);
     if (simulations.failed_theta.rows() > 0)
@@ -134,6 +139,20 @@ class TrainingRun {
             .norm = norm_kind(network_.norm)};
   }
 
+  std::unique_ptr<Objective> make_objective(const Simulator* simulator) const {
+    if (options_.regime == "prior") return std::make_unique<PriorObjective>(prior_, data_, run_);
+    if (options_.regime != "joint") return std::make_unique<ContrastiveObjective>(data_, run_.seed);
+    if (!simulator) {
+      throw UnsupportedError(
+          "train: regime = \"joint\" makes new simulations for every mini-batch and needs a simulator that "
+          "nrec can "
+          "call itself, a built-in task or one given to train(); use regime = \"fixed\" or \"prior\" for "
+          "simulations "
+          "from files and external programs");
+    }
+    return std::make_unique<JointObjective>(prior_, *simulator, data_, options_.steps_per_epoch, run_);
+  }
+
   /// The first phase, where rows failed; it does not touch the state of the ratio.
   TrainingStatus learn_success() {
     if (!state_.success) return TrainingStatus::converged;
@@ -154,7 +173,9 @@ class TrainingRun {
     if (success_) add_success(success, summary);
     summary.num_epochs = static_cast<int>(ratio.history.size());
     summary.best_epoch = ratio.best_epoch;
-    summary.num_training_rows = data_.training.size();
+    summary.num_training_rows = options_.regime == "joint"
+                                    ? static_cast<std::size_t>(ratio.step) * data_.batch_size
+                                    : data_.training.size();
     summary.num_validation_rows = data_.validation.size();
     summary.batch_size = data_.batch_size;
     summary.isa = trainer_.isa();
@@ -202,7 +223,7 @@ class TrainingRun {
   const RunContext& run_;
   Stopwatch watch_;
   TrainingData data_;
-  ContrastiveObjective objective_;
+  std::unique_ptr<Objective> objective_;
   Trainer trainer_;
   TrainingState state_;
   std::unique_ptr<SuccessLearner> success_;  // where rows failed
@@ -231,8 +252,8 @@ std::string_view training_status_name(TrainingStatus status) {
 
 TrainingResult train(const Prior& prior, const SimulationSet& simulations, const NetworkOptions& network,
                      const TrainingOptions& options, const RunContext& run,
-                     const CheckpointOptions& checkpoint) {
-  return TrainingRun(prior, simulations, network, options, run, checkpoint).result();
+                     const CheckpointOptions& checkpoint, const Simulator* simulator) {
+  return TrainingRun(prior, simulations, network, options, run, checkpoint, simulator).result();
 }
 
 }  // namespace nrec

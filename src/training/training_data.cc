@@ -79,9 +79,10 @@ std::size_t num_training_rows(std::size_t rows, double validation_fraction) {
 void split_rows(std::size_t rows, const TrainingOptions& options, std::uint64_t seed, TrainingData& data) {
   const std::vector<std::uint32_t> order = split_order(rows, seed);
   const std::size_t num_training = num_training_rows(rows, options.validation_fraction);
-  const std::size_t wanted = data.loss.distinct_contrastive() + 1;
-  data.batch_size =
-      std::min<std::size_t>(static_cast<std::size_t>(options.training_batch_size), num_training);
+  // Contrastive thetas from the prior ask nothing of the batch.
+  const std::size_t wanted = options.regime == "prior" ? 1 : data.loss.distinct_contrastive() + 1;
+  data.batch_size = static_cast<std::size_t>(options.training_batch_size);
+  if (options.regime != "joint") data.batch_size = std::min(data.batch_size, num_training);
   if (data.batch_size < wanted || num_training == rows) {
     const std::size_t offset =
         data.loss.kind() == LossKind::nre_b ? 0 : 1;  // num_classes = distinct + 1 - offset
@@ -94,7 +95,7 @@ void split_rows(std::size_t rows, const TrainingOptions& options, std::uint64_t 
           " simulations cannot be split into training and validation rows with validation_fraction = " +
           number_text(options.validation_fraction) + "; simulate more");
     }
-    if (data.batch_size < num_training) {
+    if (data.batch_size < num_training || options.regime == "joint") {
       text += "training_batch_size = " + std::to_string(options.training_batch_size) +
               "; raise it or lower num_classes to at most " + std::to_string(largest);
     } else {
@@ -162,6 +163,13 @@ std::vector<std::uint32_t> validation_rows(std::size_t num_rows, double validati
 TrainingData prepare_training_data(const Prior& prior, const SimulationSet& simulations,
                                    const TrainingOptions& options, std::uint64_t seed) {
   check_rows(prior, simulations);
+  const std::size_t failed = simulations.failed_theta.rows() + simulations.num_dropped;
+  if (options.regime != "fixed" && failed > 0) {
+    throw UnsupportedError(
+        "train: regime = \"" + options.regime + "\" with " + std::to_string(failed) +
+        " failed simulations is not in this version: parameters of the successes are not draws "
+        "from the prior; use regime = \"fixed\" with failures = \"model\"");
+  }
   TrainingData data(ContrastiveLoss(loss_kind(options.loss), static_cast<std::size_t>(options.num_classes),
                                     options.gamma, options.contrast == "shared"));
   split_rows(simulations.num_rows(), options, seed, data);

@@ -5,7 +5,9 @@
 #include <limits>
 
 #include "nrec/training/contrastive_batch.h"
+#include "training/encode_theta.h"
 #include "training/objective.h"
+#include "training/prior_objective.h"
 #include "training/running_moments.h"
 
 namespace nrec {
@@ -31,6 +33,28 @@ Validation::Validation(const TrainingData& data, std::uint64_t seed)
   RandomStream random(seed, Stream::validation);
   fill_candidates(loss_, 0, pool.size(), random, candidates_);
   logits_ = Matrix<float>(data.validation.size(), loss_.num_columns());
+}
+
+Validation::Validation(const Prior& prior, const TrainingData& data, const RunContext& run)
+    : loss_(data.loss),
+      x_(rows_of(data.x, data.validation)),
+      candidates_(data.validation.size(), loss_.num_columns()),
+      logits_(data.validation.size(), loss_.num_columns()) {
+  const std::size_t rows = data.validation.size();
+  const std::size_t needed = rows * fresh_thetas_per_row(loss_);
+  const std::size_t count = std::min(needed, std::max(kMostThetas, 2 * fresh_thetas_per_row(loss_)));
+  Matrix<double> fresh(count, prior.dim());
+  prior.sample(run.seed, Stream::validation_theta, 0, fresh);
+  theta_ = Matrix<float>(rows + count, prior.dim());
+  gather_rows(data.theta, data.validation, theta_);
+  encode_theta(prior, data.theta_standardiser, fresh, theta_.view().middle_rows(rows, count), run.pool);
+  // Round and round; the other term half a round later, so that a row has no theta twice.
+  std::vector<std::uint32_t> order(needed), other(needed);
+  for (std::size_t i = 0; i < needed; ++i) {
+    order[i] = static_cast<std::uint32_t>(i % count);
+    other[i] = static_cast<std::uint32_t>((i + count / 2) % count);
+  }
+  fill_listed_candidates(loss_, rows, order, other, candidates_);
 }
 
 EpochRecord Validation::measure(PairNetworkStep& step, const PairNetwork& network) {

@@ -151,5 +151,31 @@ TEST_F(BadInput, HugeOffsetsLoseNothing) {
   EXPECT_GT(std::fabs(loss("cast") - loss("small")), 1e-3);
 }
 
+TEST_F(BadInput, NewSimulationsForEveryMiniBatchNeedATask) {
+  const Outcome refused = infer(whole_, {"--regime", "joint"});
+  EXPECT_EQ(refused.code, 3) << refused.err;
+  expect_in(refused.err,
+            "regime = \"joint\" makes new simulations for every mini-batch and needs a simulator");
+  EXPECT_FALSE(exists("p_run"));
+  write("two.csv", "0.1,0.2\n");
+  const Outcome done = run({"infer",     "--task",
+                            "two_moons", "-n",
+                            "500",       "--observation",
+                            "two.csv",   "--regime",
+                            "joint",     "--steps-per-epoch",
+                            "3",         "--K",
+                            "9",         "--batch-size",
+                            "64",        "--norm",
+                            "layer",     "--hidden-features",
+                            "16",        "--num-blocks",
+                            "1",         "--max-num-epochs",
+                            "2",         "--num-samples",
+                            "20",        "--out",
+                            "joint"});
+  EXPECT_EQ(done.code, 0) << done.err;
+  expect_in(content("joint/record.json"),
+            "\"training.num_training_rows\": 384");  // 2 epochs of 3 batches of 64
+}
+
 }  // namespace
 }  // namespace nrec::cli

@@ -26,6 +26,8 @@ enum class Stream : std::uint32_t {
   row_seed = 15,  // integer seed of an external simulation
   success = 16,   // seed of everything random in learning P(ok | theta)
   batch = 17,     // seed of the draws for one observation of a batch
+  contrast_theta = 18,    // contrastive thetas drawn from the prior, for training
+  validation_theta = 19,  // and for validation
 };
 
 /// A sequence of random numbers that is a pure function of (seed, stream, row): Philox 4x32-10.

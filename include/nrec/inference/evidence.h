@@ -23,7 +23,7 @@ struct LogEvidence {
 /// Prior draws that log_evidence() takes where nothing else is said.
 inline constexpr std::size_t kEvidenceDraws = 20000;
 
-/// Evidence of the observation by importance sampling from the prior, with Pareto-smoothed weights.
+/// Evidence of the observation by importance sampling from the prior; a Pareto fit judges the weights.
 ///
 ///   log Z = log mean of r(theta_i),   standard error = sqrt((S sum w_i^2 - 1) / (S - 1)),  sum w_i = 1  (delta method)
 ///

@@ -42,7 +42,7 @@ PosteriorDraws sample(const Posterior& posterior, const SamplingOptions& options
 PosteriorDraws sample_by_rejection(const Posterior& posterior, const SamplingOptions& options,
                                    const RunContext& run);
 
-/// Importance resampling from the prior with Pareto-smoothed weights.
+/// Importance resampling from the prior; a Pareto fit to the tail judges the weights, which are used as they are.
 ///
 /// Prior draws are added until n systematic draws from them are worth 0.9 n independent ones (Kish's n^2 / sum copies^2) and
 /// k-hat is at most min(1 - 1 / log10(S), 0.7). A budget that ends before leaves as many draws as the weights carry by that
@@ -55,18 +55,19 @@ PosteriorDraws sample_by_importance(const Posterior& posterior, const SamplingOp
 
 /// Coordinate-wise slice sampling in unbounded space, up to 100 chains advanced together.
 ///
-/// Chains start at prior draws picked with probability proportional to the ratio (importance resampling of 100,000). Stepping
-/// out is limited to 1,000 widths, widths are tuned in the first 50 sweeps, 250 sweeps are warm-up, every tenth is kept.
+/// Chains start at points that sequential Monte Carlo has led from 100,000 prior draws to the posterior, and jump between the
+/// modes that these have found. Stepping out is limited to 1,000 widths, 100 sweeps are warm-up, every tenth is kept, or fewer
+/// of 250 sweeps at least. Chains that disagree run up to eight times as long if that promises to help.
 /// Rank-normalised split R-hat, bulk and tail ESS are in the statistics; R-hat above 1.05 is the status chains_disagree.
 /// Errors   UnsupportedError: a prior given by samples
-/// Source   [Neal2003], [Vehtari2021]; docs/methods/sampling.md
+/// Source   [Neal2003], [DelMoral2006], [terBraak2008], [Vehtari2021]; docs/methods/sampling.md
 PosteriorDraws sample_by_slice(const Posterior& posterior, const SamplingOptions& options,
                                const RunContext& run);
 
 /// The no-U-turn sampler (NUTS, Hamiltonian Monte Carlo with trajectories of their own length) in unbounded space, up to 24
 /// chains advanced together.
 ///
-/// Multinomial trajectories with the generalised U-turn criterion, at most 1,023 leapfrog steps. Chains start as those of
+/// Multinomial trajectories with the generalised U-turn criterion, at most 1,023 leapfrog steps. Chains start and jump as those of
 /// sample_by_slice. Warm-up of 150 iterations: dual averaging to an acceptance of 0.8 and variances of every coordinate, both
 /// learned from all chains together. Every later iteration is kept, or every k-th
 /// where that would be fewer than 250. R-hat and effective sample sizes as sample_by_slice; an

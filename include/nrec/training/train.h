@@ -8,6 +8,7 @@
 #include "nrec/core/options.h"
 #include "nrec/core/run_context.h"
 #include "nrec/simulation/simulation_set.h"
+#include "nrec/simulation/simulator.h"
 #include "nrec/training/ratio_estimator.h"
 
 namespace nrec {
@@ -25,6 +26,8 @@ struct TrainingOptions {
   int num_classes = 99;
   double gamma = 1.0;
   std::string contrast = "shared";
+  std::string regime = "fixed";
+  int steps_per_epoch = 20;
   int training_batch_size = 1024;
   double learning_rate = 5e-4;
   std::string learning_rate_schedule = "constant";
@@ -58,7 +61,8 @@ struct TrainingSummary {
   int best_epoch = 0;
   double best_validation_loss = 0.0;
   double best_validation_loss_se = 0.0;
-  std::size_t num_training_rows = 0, num_validation_rows = 0, batch_size = 0;
+  std::size_t num_training_rows = 0;  // regime joint: rows made for mini-batches so far
+  std::size_t num_validation_rows = 0, batch_size = 0;
   double seconds = 0.0;
   std::string isa;
   std::vector<std::string> warnings;
@@ -81,7 +85,14 @@ struct CheckpointOptions {
   bool resume = false;         // go on from `path` if it exists
 };
 
-/// Simulations -> ratio estimator, on fixed data.
+/// Simulations -> ratio estimator.
+///
+/// What a mini-batch is made of, by options.regime:
+///   fixed   rows of the simulations; contrastive thetas are those of its other rows
+///   prior   rows of the simulations; contrastive thetas are drawn from the prior, anew for every mini-batch, so that
+///           num_classes has no bound
+///   joint   rows that `simulator` makes for this mini-batch, steps_per_epoch of them an epoch; contrastive thetas as for fixed. The
+///           given simulations only standardise and validate. Row i of step s is row N + s B + i of a campaign with this seed
 ///
 /// Adam on mini-batches of contrastive pairs; after every epoch the loss of all validation rows on fixed contrastive sets;
 /// the state of the best epoch is kept. Every random choice is a pure function of (seed, what, epoch or step): equal bits
@@ -90,14 +101,14 @@ struct CheckpointOptions {
 /// A set with failed_theta (without_failures(), rule model) has P(ok | theta) learnt first, from all rows; the ratio is trained
 /// on the successes. The first takes at most a quarter of the time limit.
 ///
-/// Errors   ShapeError: dimensions of prior and simulations differ, too few rows for num_classes (with the largest that fits);
-///          DomainError: constant theta, theta outside the prior's support, failed rows left in theta and x;
+/// Errors   UnsupportedError: a regime other than fixed where rows failed, or joint without a simulator; ShapeError: dimensions of prior and simulations differ, too few rows for num_classes (with the largest that fits);
+///          DomainError: a row of regime joint failed, constant theta, theta outside the prior's support, failed rows left in theta and x;
 ///          ConfigError: option values; IoError: checkpoint of another problem or unreadable
 /// Cost     per step about 12 R H^2 B (K + 1) floating-point operations
 /// Source   [Miller2022, sec. 2-4, app. B]
 TrainingResult train(const Prior& prior, const SimulationSet& simulations, const NetworkOptions& network,
                      const TrainingOptions& options, const RunContext& run,
-                     const CheckpointOptions& checkpoint = {});
+                     const CheckpointOptions& checkpoint = {}, const Simulator* simulator = nullptr);
 
 /// Row numbers that training keeps for validation: a pure function of (seed, number of rows, validation_fraction).
 std::vector<std::uint32_t> validation_rows(std::size_t num_rows, double validation_fraction,

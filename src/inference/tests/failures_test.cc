@@ -134,6 +134,21 @@ TEST_F(Failures, TheLogRatioIsThatOfTheModelsPartsAndHasMeanOneUnderThePrior) {
   EXPECT_GT(mean_alone, 1.4);  // 2.00 by quadrature: r alone is normalised under p(theta | ok)
 }
 
+TEST_F(Failures, EveryIndependentRowWasASuccess) {
+  const RatioEstimator& estimator = estimators_[0];
+  const RunContext run{.pool = *pool_};
+  const Matrix<double> x_o(3, 1, {kObservation, 0.3, 0.5});
+  Matrix<double> theta(50, 1);
+  cube_prior(1).sample(7, Stream::check, 0, theta);
+  std::vector<double> all(50), one(50), sum(50, 0.0);
+  Posterior::from_iid_rows(estimator, x_o, run).log_ratio(theta, all);
+  for (std::size_t r = 0; r < 3; ++r) {
+    Posterior::from_estimator(estimator, x_o.row(r), run).log_ratio(theta, one);
+    for (std::size_t i = 0; i < 50; ++i) sum[i] += one[i];
+  }
+  for (std::size_t i = 0; i < 50; ++i) EXPECT_NEAR(all[i], sum[i], 1e-12 * (1.0 + std::fabs(sum[i])));
+}
+
 TEST_F(Failures, AConstantRateDropsOut) {
   RatioEstimator constant = estimators_[0];
   RatioEstimator alone = estimators_[0];

@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 
+#include "inference/tests/exact_posteriors.h"
 #include "nrec/core/error.h"
 #include "nrec/inference/sample.h"
 #include "nrec/inference/summarise.h"
@@ -290,6 +291,36 @@ TEST_F(Automatic, TakesSliceWhereBothWouldBeLong) {
   const PosteriorDraws partial = sample(narrow(3, 1e-3), options, run_);
   EXPECT_EQ(partial.status, SamplingStatus::budget_spent);
   EXPECT_LT(number(partial, "evaluations"), 800000);
+}
+
+TEST_F(Automatic, TakesNutsWhereThereIsAGradientAndSliceWhereItDiverges) {
+  const Posterior smooth = testing::gaussian_ratio(testing::uniform_prior(0, 1, 5), 0.3, 1e-3, 0.5);
+  const PosteriorDraws draws = sample(smooth, {}, run_);
+  ASSERT_EQ(draws.status, SamplingStatus::complete) << draws.message;
+  EXPECT_EQ(draws.method, "nuts");
+  EXPECT_NE(draws.message.find("auto chose nuts because rejection accepts only"), std::string::npos);
+  EXPECT_GT(number(draws, "evaluations"), 500000);  // the pilot is counted
+  for (const MarginalSummary& row : summarise(draws)) EXPECT_NEAR(row.mean, 0.3, 4 * row.mcse_mean);
+  EXPECT_EQ(sample(testing::gaussian_ratio(testing::uniform_prior(0, 1, 3), 0.3, 1e-4), {}, run_).method,
+            "slice");
+  // Half of the space has no density: trajectories end at its edge.
+  const Posterior edge =
+      testing::exact(testing::uniform_prior(0, 1, 4),
+                     [](MatrixView<const double> theta, std::span<double> r, MatrixView<double> d) {
+                       for (std::size_t i = 0; i < theta.rows; ++i) {
+                         r[i] = theta(i, 0) < 0.3 ? -std::numeric_limits<double>::infinity() : 0.0;
+                         for (std::size_t j = 0; j < 4; ++j) {
+                           r[i] -= 0.5 * std::pow((theta(i, j) - 0.3) / 1e-3, 2);
+                           d(i, j) = -(theta(i, j) - 0.3) / 1e-6;
+                         }
+                       }
+                     });
+  const PosteriorDraws sliced = sample(edge, {}, run_);
+  ASSERT_EQ(sliced.status, SamplingStatus::complete) << sliced.message;
+  EXPECT_EQ(sliced.method, "slice");
+  EXPECT_NE(sliced.message.find("nuts had divergences"), std::string::npos) << sliced.message;
+  const MarginalSummary row = summarise(sliced)[0];  // half normal
+  EXPECT_NEAR(row.mean, 0.3 + 1e-3 * std::sqrt(2 / M_PI), 4 * row.mcse_mean);
 }
 
 }  // namespace

@@ -122,13 +122,14 @@ TEST_F(Nuts, HalfOpenSupportHasItsMoments) {
 }
 
 TEST_F(Nuts, NarrowPosteriorsHaveTheirMoments) {
-  // 1e-4 of the prior's width: all chains start at the same, far too unlikely prior draw.
+  // 1e-4 of the prior's width.
   for (const std::size_t dim : {1u, 2u, 3u, 5u}) {
     const PosteriorDraws draws =
         sample_by_nuts(gaussian_ratio(uniform_prior(0, 1, dim), 0.3, 1e-4), {}, run_);
     ASSERT_EQ(draws.status, SamplingStatus::complete) << draws.message;
     EXPECT_LT(worst_deviation(draws, 0.3, 1e-4), 4) << dim;
-    EXPECT_LT(statistic(draws, "evaluations"), 1e6);
+    EXPECT_LT(statistic(draws, "evaluations"),
+              1.6e6);  // a million of them from the prior to the posterior in five dimensions
   }
 }
 
@@ -139,19 +140,6 @@ TEST_F(Nuts, SaysThatAFunnelDiverges) {
   const PosteriorDraws tame = sample_by_nuts(gaussian_ratio(normal_prior(0, 1, 2), 0.3, 1.0), {}, run_);
   EXPECT_EQ(statistic(tame, "divergences"), 0);
   EXPECT_EQ(tame.message.find("diverged"), std::string::npos) << tame.message;
-}
-
-TEST_F(Nuts, SaysThatChainsDisagreeOnSeparateModes) {
-  const auto modes = [](MatrixView<const double> theta, std::span<double> r, MatrixView<double> d) {
-    for (std::size_t i = 0; i < theta.rows; ++i) {
-      const double centre = theta(i, 0) > 0 ? 3 : -3;
-      r[i] = -0.5 * std::pow((theta(i, 0) - centre) / 0.01, 2) + std::log(centre > 0 ? 0.78 : 0.22);
-      d(i, 0) = -(theta(i, 0) - centre) / 1e-4;
-    }
-  };
-  const PosteriorDraws draws = sample_by_nuts(testing::exact(uniform_prior(-5, 5, 1), modes), {}, run_);
-  EXPECT_EQ(draws.status, SamplingStatus::chains_disagree);
-  EXPECT_NE(draws.message.find("the chains disagree"), std::string::npos);
 }
 
 TEST_F(Nuts, SameDrawsForAnyNumberOfThreadsAndExactCounts) {
@@ -200,14 +188,14 @@ TEST_F(Nuts, KeepsNumbersOfEveryDraw) {
 TEST_F(Nuts, EndsOnBudgetsStopsAndEmptySupport) {
   const Posterior posterior = constant_ratio(uniform_prior(0, 1, 1));
   SamplingOptions options;
-  for (const std::int64_t budget : {1, 23, 100000, 100024, 105000, 120000}) {
+  for (const std::int64_t budget : {1, 23, 1500, 2500, 105000, 120000}) {
     options.max_evaluations = budget;
     const PosteriorDraws partial = sample_by_nuts(posterior, options, run_);
     EXPECT_EQ(partial.status, SamplingStatus::budget_spent) << budget;
     EXPECT_LE(statistic(partial, "evaluations"), static_cast<double>(budget));
     EXPECT_LT(partial.size(), 10000u);
     EXPECT_NE(
-        partial.message.find(budget < 105000 ? "before the first iteration" : "the rest would take about"),
+        partial.message.find(budget < 2500 ? "before the first iteration" : "the rest would take about"),
         std::string::npos)
         << partial.message;
   }

@@ -200,16 +200,16 @@ TEST(ParetoSmoothing, EqualsArviz) {
 }
 
 TEST(ParetoSmoothing, AFlatTailIsReliableAndAShortOneIsNot) {
-  const ParetoSmoothing flat = smooth_weights(std::vector<double>(1000, 0.7));
+  const WeightQuality flat = judge_weights(std::vector<double>(1000, 0.7));
   EXPECT_EQ(flat.k_hat, -kInf);
   EXPECT_TRUE(flat.is_reliable());
   EXPECT_NEAR(flat.ess, 1000.0, 1e-9);
   std::vector<double> one(1000, -2000.0);
   one[3] = 0.0;
-  const ParetoSmoothing spike = smooth_weights(one);
+  const WeightQuality spike = judge_weights(one);
   EXPECT_EQ(spike.k_hat, kInf);
   EXPECT_FALSE(spike.is_reliable());
-  const ParetoSmoothing none = smooth_weights(std::vector<double>(10, -kInf));
+  const WeightQuality none = judge_weights(std::vector<double>(10, -kInf));
   EXPECT_FALSE(none.is_reliable());
   EXPECT_EQ(none.ess, 0.0);
   EXPECT_EQ(none.log_sum, -kInf);
@@ -223,10 +223,11 @@ TEST(ParetoSmoothing, TheThresholdDependsOnTheSampleSize) {
 
 TEST(Resampling, EveryRowComesAsOftenAsItsWeightSays) {
   const std::vector<double> raw = weights(Kind::pareto, 1000, 0.5, 3.0);
-  const ParetoSmoothing smoothing = smooth_weights(raw);
-  const std::vector<double> log_weight = normalised(raw, smoothing);
+  const WeightQuality quality = judge_weights(raw);
+  std::vector<double> log_weight = raw;
+  for (double& value : log_weight) value -= quality.log_sum;
   const std::size_t n = 400;
-  const Resampling resampling(raw, smoothing, n);
+  const Resampling resampling(raw, quality, n);
   for (const double uniform : {0.001, 0.5, 0.999}) {
     const std::vector<std::size_t> rows = resampling.draw(n, uniform);
     ASSERT_EQ(rows.size(), n);
@@ -240,9 +241,9 @@ TEST(Resampling, EveryRowComesAsOftenAsItsWeightSays) {
 
 TEST(Resampling, ForecastsWhatItsDrawsAreWorth) {
   const std::vector<double> raw = weights(Kind::pareto, 5000, 0.6, 0.0);
-  const ParetoSmoothing smoothing = smooth_weights(raw);
+  const WeightQuality quality = judge_weights(raw);
   const std::size_t n = 1000;
-  const Resampling resampling(raw, smoothing, n);
+  const Resampling resampling(raw, quality, n);
   double squares = 0.0;
   const int repeats = 200;
   for (int i = 0; i < repeats; ++i) {
