@@ -218,6 +218,8 @@ CommandResult check_command(const CheckCommandOptions& options, const OutputOpti
       options.max_rows == 0 ? run.held_out.num_rows()
                             : std::min(run.held_out.num_rows(), static_cast<std::size_t>(options.max_rows)),
       run.held_out.num_rows()));
+  if (run.held_out.num_dropped > 0)
+    context.log.info(failure_summary(run.held_out) + " and were left out: the check is about successes");
   describe_end(run.report(), rest, result);
   result.record.set("status", command_status_name(result.status));
   result.record.set("message", result.message);

@@ -295,11 +295,16 @@ CheckReport full_check(const CheckedRatio& ratio, const CheckData& data, const F
   return FullCheck(ratio, data, options, run).run();
 }
 
+CheckedRatio checked_ratio(const RatioEstimator& estimator, MatrixView<const double> x) {
+  return {estimator.prior,
+          [&estimator, x](std::size_t i, const RunContext& context) {
+            return Posterior::from_estimator(estimator, x.row(i), context);
+          },
+          is_normalised(estimator)};
+}
+
 CheckReport full_check(const RatioEstimator& estimator, const CheckData& data,
                        const FullCheckOptions& options, const RunContext& run) {
-  const PosteriorMaker at_row = [&](std::size_t i, const RunContext& context) {
-    return Posterior::from_estimator(estimator, data.x.row(i), context);
-  };
   CheckData with_items = data;
   if (!data.x_o.empty()) {
     with_items.at_observation = Posterior::from_estimator(estimator, data.x_o, run);
@@ -308,7 +313,7 @@ CheckReport full_check(const RatioEstimator& estimator, const CheckData& data,
   }
   if (const auto item = failure_item(estimator, PosteriorDraws{}, run, with_items.record))
     with_items.items.push_back(*item);
-  return full_check({estimator.prior, at_row, is_normalised(estimator)}, with_items, options, run);
+  return full_check(checked_ratio(estimator, data.x), with_items, options, run);
 }
 
 }  // namespace nrec

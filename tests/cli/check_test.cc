@@ -142,6 +142,21 @@ TEST_F(Check, ATaskSimulatesWithASeedOfItsOwn) {
   EXPECT_EQ(std::get<std::vector<double>>(*found.find("check.predictive.tail")).size(), 10u);
 }
 
+TEST_F(Check, IsPartOfInferAtLevelFull) {
+  write_simulations(toy_simulations(1200));
+  const Outcome outcome = infer(whole_ + "[check]\nlevel = \"full\"\n");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const Record found = record("p_run");
+  EXPECT_EQ(std::get<std::int64_t>(*found.find("check.held_out.rows")), 120);
+  for (const char* item : {"ranks", "coverage", "tarp", "classifier", "ratio", "power", "observation",
+                           "draws", "observation range"})
+    EXPECT_NE(found.find("check." + std::string(item) + ".verdict"), nullptr) << item;
+  EXPECT_EQ(found.find("check.normalisation.verdict"), nullptr);
+  const Outcome sampled = run({"sample", "--model", "model", "--observation", "x_o.csv", "--check", "full"});
+  EXPECT_EQ(sampled.code, 3);
+  expect_in(sampled.err, "sample: check = \"full\" needs held-out simulations");
+}
+
 TEST_F(Check, StopsOnASignalAndAtTheTimeLimit) {
   const Words slow = {"check",        "--model",           "model", "--simulations",
                       "held_out.npz", "--num-prior-draws", "100000"};
