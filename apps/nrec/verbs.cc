@@ -20,6 +20,7 @@ std::vector<std::unique_ptr<Verb>> make_verbs() {
   verbs.push_back(make_simulate_verb());
   verbs.push_back(make_train_verb());
   verbs.push_back(make_sample_verb());
+  verbs.push_back(make_check_verb());
   verbs.push_back(make_compare_verb());
   verbs.push_back(make_benchmark_verb());
   verbs.push_back(make_export_verb());

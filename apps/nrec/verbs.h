@@ -36,6 +36,7 @@ std::unique_ptr<Verb> make_simulate_verb();
 std::unique_ptr<Verb> make_export_verb();
 std::unique_ptr<Verb> make_worker_verb();
 std::unique_ptr<Verb> make_sample_verb();
+std::unique_ptr<Verb> make_check_verb();
 std::unique_ptr<Verb> make_compare_verb();
 std::unique_ptr<Verb> make_benchmark_verb();
 std::unique_ptr<Verb> make_info_verb();

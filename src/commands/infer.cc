@@ -117,7 +117,7 @@ class Run {
     const CommandStatus trained = result_.status;
     const SamplingStage stage{*estimator_,    estimator_hash_, observation, problem_.sampling,
                               problem_.check, theta,           x,           folder_,
-                              output_.resume};
+                              output_.resume, simulator()};
     stage.run(part, result_);
     if (result_.status == CommandStatus::done) result_.status = trained;
   }

@@ -201,10 +201,6 @@ void validate(const Problem& problem) {
       "files = [\"sims.npz\"] (with theta and x), command = \"./simulator {mass}\", or task = \"" +
           task_names().front() + "\"");
   if (!errors.empty()) throw ConfigError(joined(errors));
-  if (problem.check.level == "full")
-    throw UnsupportedError(
-        (problem.file.empty() ? std::string("problem") : problem.file.string()) +
-        ": [check] level = \"full\" comes with nrec check, not in this version; use \"quick\"");
 }
 
 void validate_simulator(const Problem& problem) {

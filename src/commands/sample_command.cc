@@ -31,7 +31,8 @@ CommandResult sample_command(const SampleCommandOptions& options, const OutputOp
   const fs::path model = model_file(options.model);
   if (options.check.level == "full")
     throw UnsupportedError(
-        "sample: check = \"full\" comes with nrec check, not in this version; use \"quick\"");
+        "sample: check = \"full\" needs held-out simulations; use \"quick\" here, and nrec check --model M "
+        "--simulations HELD_OUT for the rest");
   const Observation observation = read_observation(options.observation);
   const RatioEstimator estimator = load_estimator(model);
   check_observation_columns(observation, estimator.x_low.size());

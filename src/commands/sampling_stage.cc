@@ -8,6 +8,7 @@
 #include "commands/draws_netcdf.h"
 #include "commands/posterior_facts.h"
 #include "commands/results.h"
+#include "commands/run_check.h"
 #include "inference/evaluation_log.h"
 #include "nrec/core/error.h"
 #include "nrec/inference/sample_many.h"
@@ -239,8 +240,9 @@ class Sampling {
 
   void check() {
     context_.log.info("checking");
-    result_.check = quick_check(stage_.estimator, {stage_.observation.x_o, all_}, stage_.held_out_theta,
-                                stage_.held_out_x, context_);
+    RunContext rest = context_;
+    rest.time_limit = std::max(0.0, context_.time_limit - watch_.seconds());
+    result_.check = check_of_run(stage_, all_, rest);
     if (context_.stop_requested()) {  // half a check is none
       result_.check.reset();
       result_.status = CommandStatus::stopped;
@@ -250,6 +252,7 @@ class Sampling {
     add_check(result_.record, *result_.check);
   }
 
+  const Stopwatch watch_;
   const SamplingStage& stage_;
   const RunContext& context_;
   CommandResult& result_;

@@ -18,6 +18,7 @@ struct SamplingStage {
   MatrixView<const double> held_out_theta, held_out_x;
   const OutputFolder& folder;
   bool resume = false;
+  const Simulator* simulator = nullptr;  // for the full check; null: none
 
   void run(const RunContext& context, CommandResult& result) const;
 };

@@ -9,6 +9,7 @@
 #include "diagnostics/observed_items.h"
 #include "nrec/core/error.h"
 #include "nrec/core/random.h"
+#include "nrec/diagnostics/uniformity.h"
 #include "nrec/inference/posterior.h"
 
 namespace nrec {
@@ -28,16 +29,6 @@ std::string text_of(const char* format, double a, double b = 0, double c = 0) {
   char text[256];
   std::snprintf(text, sizeof text, format, a, b, c);
   return text;
-}
-
-/// P(sup |F_n - F| > statistic) for n values: Kolmogorov's series with Stephens' small-sample correction. Source [Stephens1970]
-double kolmogorov_p_value(double statistic, double n) {
-  const double root = std::sqrt(n);
-  const double lambda = (root + 0.12 + 0.11 / root) * statistic;
-  if (lambda < 0.2) return 1.0;
-  double sum = 0.0;
-  for (int k = 1; k <= 100; ++k) sum += (k % 2 ? 2.0 : -2.0) * std::exp(-2.0 * k * k * lambda * lambda);
-  return std::clamp(sum, 0.0, 1.0);
 }
 
 /// Highest-density ranks: for each held-out pair, the posterior mass at higher density than the true theta.

@@ -13,7 +13,7 @@ class Help : public ProgramTest {};
 TEST_F(Help, EveryVerbHasOneAndVersionIsShort) {
   const Outcome all = run({"--help"});
   EXPECT_EQ(all.code, 0);
-  for (const char* verb : {"infer", "train", "sample", "compare", "info"}) {
+  for (const char* verb : {"infer", "train", "sample", "check", "compare", "info"}) {
     expect_in(all.out, std::string("nrec ") + verb);
     const Outcome one = run({verb, "--help"});
     EXPECT_EQ(one.code, 0) << verb;

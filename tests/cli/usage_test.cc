@@ -103,7 +103,6 @@ TEST_F(Usage, TheSourceOfSimulationsMustBeOneAndFitTheParameters) {
          "not_there");
   refuse(kParameters + "[simulations]\ncommand = \"sh sim.sh {mas} {rate}\"\n" + kObservation, "mass");
   refuse(kParameters + "[simulations]\nlibrary = \"libnot_there.so\"\n" + kObservation, "libnot_there.so");
-  refuse(whole_ + "[check]\nlevel = \"full\"\n", "comes with nrec check, not in this version");
   refuse(kParameters + "rate = 1\n", "p.toml:4");
   refuse("[parameters\n", "p.toml:1");
   EXPECT_EQ(run({"infer", "q.toml"}).code, 3);

@@ -109,7 +109,7 @@ void apply(const OptionOverride& flag, const OptionTable& table);
 Problem read_problem(const std::filesystem::path& path, std::span<const OptionOverride> overrides = {});
 
 /// Checks what single values cannot show: one source of simulations, a prior where one is needed.
-/// Errors   ConfigError with every broken rule; UnsupportedError: check.level = "full"
+/// Errors   ConfigError with every broken rule
 void validate(const Problem& problem);
 /// The same for a command that only simulates: it needs something to run.
 /// Errors   ConfigError with every broken rule

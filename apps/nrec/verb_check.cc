@@ -1,0 +1,66 @@
+#include <fmt/format.h>
+
+#include "nrec/commands/check_command.h"
+#include "nrec/core/error.h"
+#include "progress_sink.h"
+#include "signals.h"
+#include "verbs.h"
+
+namespace nrec::app {
+
+namespace {
+
+class CheckVerb final : public Verb {
+ public:
+  CheckVerb() {
+    syntax_.name = "check";
+    syntax_.summary = "estimator and held-out simulations -> can it be trusted";
+    nrec::describe(syntax_.options, options_);
+    nrec::describe(syntax_.options, output_, false);
+    describe(syntax_.options, program_, true);
+    nrec::describe(syntax_.options, options_.observation);
+    nrec::describe(syntax_.options, run_);
+    syntax_.notes =
+        "Without --out the results go to <name of the model>_check in the current folder. "
+        "docs/howto/check.md says what "
+        "each check sees.";
+  }
+
+  int run(const ParsedLine& line, const std::vector<std::string>& words) override {
+    for (const OptionOverride& flag : line.flags) apply(flag, syntax_.options);
+    if (options_.model.empty())
+      throw UsageError("--model is missing; name an estimator, --model estimator.safetensors");
+    if (options_.simulations.empty() && options_.task.empty())
+      throw UsageError(
+          "--simulations or --task is missing; name simulations that the estimator was not trained on, "
+          "--simulations "
+          "held_out.npz, or its built-in task");
+    run_ = with_environment(run_);
+    output_.command_line = shell_text(words);
+    output_.can_resume = false;
+    ThreadPool pool(run_.threads);
+    ProgressSink sink(program_.quiet);
+    const SignalGuard signals;
+    const RunContext context = {.pool = pool,
+                                .seed = run_.seed,
+                                .isa = run_.isa,
+                                .log = sink,
+                                .stop = &signals.stop(),
+                                .time_limit = run_.time_limit};
+    const CommandResult result = check_command(options_, output_, context);
+    if (!program_.json) fmt::print("{}", check_table(result.record));
+    return finish({syntax_.name, result, program_, words, false, signals.stop().signal_number()}, sink);
+  }
+
+ private:
+  CheckCommandOptions options_;
+  RunOptions run_;
+  OutputOptions output_;
+  ProgramOptions program_;
+};
+
+}  // namespace
+
+std::unique_ptr<Verb> make_check_verb() { return std::make_unique<CheckVerb>(); }
+
+}  // namespace nrec::app

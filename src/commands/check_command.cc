@@ -1,0 +1,231 @@
+#include "nrec/commands/check_command.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "commands/inputs.h"
+#include "commands/results.h"
+#include "commands/training_rows.h"
+#include "diagnostics/failure_check.h"
+#include "nrec/core/random.h"
+#include "nrec/diagnostics/full_check.h"
+#include "nrec/io/file.h"
+#include "nrec/tasks/task.h"
+
+namespace nrec {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::array kCheckFiles = {files::kRecord};
+
+fs::path model_file(const std::string& model) {
+  if (model.empty())
+    throw ConfigError("check: no model is given; name an estimator by --model estimator.safetensors");
+  std::error_code code;
+  return fs::is_directory(model, code) ? fs::path(model) / files::kEstimator : fs::path(model);
+}
+
+fs::path default_folder(const std::string& model) {
+  const fs::path path = fs::path(model).lexically_normal();
+  fs::path name = path.filename() == files::kEstimator ? path.parent_path().filename() : path.stem();
+  if (name.empty() || name == ".") name = "nrec";
+  return name.string() + "_check";
+}
+
+std::unique_ptr<Task> task_of(const CheckCommandOptions& options, const RatioEstimator& estimator) {
+  if (options.task.empty()) return nullptr;
+  std::unique_ptr<Task> task = make_task(options.task);
+  if (task->prior().terms() == estimator.prior.terms()) return task;
+  throw ConfigError(
+      fmt::format("check: the prior of task {} ({}) is not the one of the estimator ({}); name the task that "
+                  "it was trained on, or "
+                  "give held-out simulations by --simulations",
+                  options.task, fmt::join(task->prior().description(), "; "),
+                  fmt::join(estimator.prior.description(), "; ")));
+}
+
+/// Held-out rows by the way that all simulations come in.
+SimulationSet held_out_rows(const CheckCommandOptions& options, const RatioEstimator& estimator,
+                            const RunContext& run) {
+  Problem problem;
+  problem.simulations.files = options.simulations;
+  if (options.simulations.empty()) problem.simulations.task = options.task;
+  problem.simulations.num_simulations = options.num_simulations;
+  // Where failures are known, held-out rows are successes as the training rows were.
+  problem.simulations.failures = estimator.success || num_dropped(estimator) > 0 ? "drop" : "stop";
+  // A seed of its own: with that of the training the rows would be those of the training.
+  const RunContext context = {.pool = run.pool,
+                              .seed = RandomStream(run.seed, Stream::check).bits64(),
+                              .isa = run.isa,
+                              .stop = run.stop};
+  return load_simulations(problem, estimator.prior, context).set;
+}
+
+void check_fit(const SimulationSet& simulations, const RatioEstimator& estimator) {
+  const std::size_t dim = estimator.prior.dim(), dim_x = estimator.x_low.size();
+  if (simulations.dim_theta() != dim || simulations.dim_x() != dim_x)
+    throw ShapeError(
+        fmt::format("{}: theta has {} columns and x {}, but the estimator was trained on {} parameters and "
+                    "{} data; give simulations "
+                    "of the same problem",
+                    simulations.source, simulations.dim_theta(), simulations.dim_x(), dim, dim_x));
+  for (std::size_t i = 0; i < simulations.num_rows(); ++i) {
+    const auto theta = simulations.theta.row(i);
+    if (estimator.prior.contains(theta)) continue;
+    for (std::size_t j = 0; j < dim; ++j) {
+      const auto [low, high] = estimator.prior.bounds(j);
+      if (theta[j] >= low && theta[j] <= high) continue;
+      throw DomainError(
+          fmt::format("{}: theta[{}, {}] ({}) = {} is outside the prior of the estimator, {} to {}; held-out "
+                      "simulations must come from "
+                      "the same prior",
+                      simulations.source, i, j, estimator.prior.names()[j], number_text(theta[j]),
+                      number_text(low), number_text(high)));
+    }
+  }
+}
+
+Observation read_one_observation(const ObservationOptions& options, std::size_t dim_x) {
+  if (options.rows != "one")
+    throw UnsupportedError("check: rows = \"" + options.rows +
+                           "\" is not known here; check one observation at a time, by --row");
+  Observation observation = read_observation(options);
+  check_observation_columns(observation, dim_x);
+  return observation;
+}
+
+/// One run of the command, its inputs being read and checked.
+struct CheckRun {
+  const CheckCommandOptions& options;
+  const RunContext& context;
+  RatioEstimator estimator;
+  std::unique_ptr<Task> task;  // null: none
+  std::optional<Observation> observation;
+  SimulationSet held_out;
+
+  CheckReport report() const {
+    CheckData data{.theta = held_out.theta, .x = held_out.x};
+    if (observation) data.x_o = observation->x_o.row(0);
+    if (task) data.simulator = &task->simulator();
+    const std::string seen = training_rows_sentence(estimator, held_out);
+    data.record.set("held_out.is_training", !seen.empty());
+    if (!seen.empty()) {
+      context.log.warning(seen);
+      data.items.push_back({"held-out rows", Verdict::cannot_tell, seen});
+    }
+    FullCheckOptions settings;
+    settings.held_out.max_rows = static_cast<std::size_t>(options.max_rows);
+    settings.held_out.num_prior_draws = static_cast<std::size_t>(options.num_prior_draws);
+    return full_check(estimator, data, settings, context);
+  }
+};
+
+std::vector<std::string> input_files(const CheckCommandOptions& options, const fs::path& model) {
+  std::vector<std::string> inputs = {model.string()};
+  inputs.insert(inputs.end(), options.simulations.begin(), options.simulations.end());
+  if (!options.observation.file.empty()) inputs.push_back(options.observation.file);
+  return inputs;
+}
+
+void record_inputs(const CheckCommandOptions& options, const std::vector<std::string>& inputs,
+                   const CheckRun& run, Record& record) {
+  CheckCommandOptions shown = options;
+  OptionTable table;
+  describe(table, shown);
+  describe(table, shown.observation);
+  add_options(record, table);
+  std::vector<std::string> hashes;
+  for (const std::string& input : inputs) hashes.push_back(file_hash(input));
+  record.set("parameters", RecordValue(run.estimator.prior.names()));
+  record.set("inputs.files", RecordValue(inputs));
+  record.set("inputs.hashes", RecordValue(hashes));
+  record.set("estimator_hash", hashes[0]);
+  record.set("simulations.source", run.held_out.source);
+  record.set("simulations.num_rows", run.held_out.num_rows());
+  record.set("simulations.num_dropped", run.held_out.num_dropped);
+}
+
+/// Half a check after a signal is none; after the time limit it is a partial result.
+void describe_end(CheckReport&& report, const RunContext& context, CommandResult& result) {
+  const bool is_complete = std::get<bool>(*report.record.find("complete"));
+  if (!is_complete) {
+    result.status = context.stop_requested() ? CommandStatus::stopped : CommandStatus::budget_spent;
+    result.message = context.stop_requested()
+                         ? "stopped on request while checking"
+                         : fmt::format("the time limit was over after {} held-out rows",
+                                       std::get<std::int64_t>(*report.record.find("held_out.rows")));
+  }
+  if (result.status == CommandStatus::stopped) return;
+  add_check(result.record, report);
+  result.check = std::move(report);
+}
+
+}  // namespace
+
+void describe(OptionTable& table, CheckCommandOptions& options) {
+  table.add("", "model", &options.model, {}, "the estimator, or the folder of the run that made it");
+  table.add("", "simulations", &options.simulations,
+            "files of held-out simulations, theta and x, that the estimator was not trained on");
+  table.add("", "task", &options.task, {},
+            "the built-in task that the estimator was trained on: makes held-out simulations where no files "
+            "are given, and "
+            "data at posterior draws");
+  table
+      .add("", "num_simulations", &options.num_simulations, {.low = 1, .high = 1e9},
+           "held-out simulations that the task makes")
+      .aliases = {"n"};
+  table.add("", "max_rows", &options.max_rows, {.low = 0, .high = 1e9},
+            "held-out rows that are used, the first so many; 0: all");
+  table.add("", "num_prior_draws", &options.num_prior_draws, {.low = 2, .high = 1e5},
+            "prior draws that stand for the posterior of each row; narrow posteriors get ten times as many");
+}
+
+CommandResult check_command(const CheckCommandOptions& options, const OutputOptions& output,
+                            const RunContext& context) {
+  const Stopwatch watch;
+  const fs::path model = model_file(options.model);
+  if (options.simulations.empty() && options.task.empty())
+    throw ConfigError(
+        "check: neither held-out simulations nor a task is given; name files that the estimator was not "
+        "trained on by "
+        "--simulations, or its task by --task");
+  RatioEstimator estimator = load_estimator(model);
+  std::unique_ptr<Task> task = task_of(options, estimator);
+  std::optional<Observation> observation;
+  if (!options.observation.file.empty())
+    observation = read_one_observation(options.observation, estimator.x_low.size());
+  SimulationSet held_out = held_out_rows(options, estimator, context);
+  check_fit(held_out, estimator);
+  const OutputFolder folder(output.out.empty() ? default_folder(options.model) : fs::path(output.out),
+                            kCheckFiles, output);
+  const std::vector<std::string> inputs = input_files(options, model);
+  folder.refuse_inputs(inputs);
+  folder.clear();
+
+  RunContext rest = context;
+  rest.time_limit = context.time_limit - watch.seconds();
+  const CheckRun run{
+      options, rest, std::move(estimator), std::move(task), std::move(observation), std::move(held_out)};
+  CommandResult result;
+  result.folder = folder.path();
+  result.record = started_record("check", output, context);
+  record_inputs(options, inputs, run, result.record);
+  context.log.info(fmt::format(
+      "checking on {} of {} held-out simulations",
+      options.max_rows == 0 ? run.held_out.num_rows()
+                            : std::min(run.held_out.num_rows(), static_cast<std::size_t>(options.max_rows)),
+      run.held_out.num_rows()));
+  if (run.held_out.num_dropped > 0)
+    context.log.info(failure_summary(run.held_out) + " and were left out: the check is about successes");
+  describe_end(run.report(), rest, result);
+  result.record.set("status", command_status_name(result.status));
+  result.record.set("message", result.message);
+  result.record.set("seconds", watch.seconds());
+  write_record(result.record, folder);
+  return result;
+}
+
+}  // namespace nrec

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <cstdint>
+
+#include "nrec/core/run_context.h"
+#include "nrec/simulation/simulator.h"
+
+namespace nrec {
+
+/// Data simulated at each row of theta, without the rows that failed. Noise is that of rows first_row, first_row + 1 ..
+/// Shapes   theta [n, D]; returns [<= n, M]
+Matrix<double> simulated_successes(const Simulator& simulator, MatrixView<const double> theta,
+                                   std::uint64_t first_row, const RunContext& run);
+
+}  // namespace nrec
