@@ -5,7 +5,7 @@
 namespace nrec {
 
 /// Rejection if acceptance allows, else importance resampling if its effective sample size does, else
-/// the no-U-turn sampler where there is a gradient and four dimensions or more, else slice sampling; slice sampling also follows a
+/// the no-U-turn sampler where there is a gradient and eight dimensions or more, else slice sampling; slice sampling also follows a
 /// no-U-turn run with divergences or disagreeing chains. The
 /// message ends with the reason. Evaluations are not done twice: whichever of the first two is chosen goes on from the
 /// candidates that both forecasts were made from. The budget is one for all.

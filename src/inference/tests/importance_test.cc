@@ -294,28 +294,30 @@ TEST_F(Automatic, TakesSliceWhereBothWouldBeLong) {
 }
 
 TEST_F(Automatic, TakesNutsWhereThereIsAGradientAndSliceWhereItDiverges) {
-  const Posterior smooth = testing::gaussian_ratio(testing::uniform_prior(0, 1, 5), 0.3, 1e-3, 0.5);
+  const Posterior smooth = testing::gaussian_ratio(testing::uniform_prior(0, 1, 8), 0.3, 1e-3, 0.5);
   const PosteriorDraws draws = sample(smooth, {}, run_);
   ASSERT_EQ(draws.status, SamplingStatus::complete) << draws.message;
   EXPECT_EQ(draws.method, "nuts");
   EXPECT_NE(draws.message.find("auto chose nuts because rejection accepts only"), std::string::npos);
   EXPECT_GT(number(draws, "evaluations"), 500000);  // the pilot is counted
   for (const MarginalSummary& row : summarise(draws)) EXPECT_NEAR(row.mean, 0.3, 4 * row.mcse_mean);
-  EXPECT_EQ(sample(testing::gaussian_ratio(testing::uniform_prior(0, 1, 3), 0.3, 1e-4), {}, run_).method,
+  EXPECT_EQ(sample(testing::gaussian_ratio(testing::uniform_prior(0, 1, 5), 0.3, 1e-4), {}, run_).method,
             "slice");
   // Half of the space has no density: trajectories end at its edge.
   const Posterior edge =
-      testing::exact(testing::uniform_prior(0, 1, 4),
+      testing::exact(testing::uniform_prior(0, 1, 8),
                      [](MatrixView<const double> theta, std::span<double> r, MatrixView<double> d) {
                        for (std::size_t i = 0; i < theta.rows; ++i) {
                          r[i] = theta(i, 0) < 0.3 ? -std::numeric_limits<double>::infinity() : 0.0;
-                         for (std::size_t j = 0; j < 4; ++j) {
+                         for (std::size_t j = 0; j < 8; ++j) {
                            r[i] -= 0.5 * std::pow((theta(i, j) - 0.3) / 1e-3, 2);
                            d(i, j) = -(theta(i, j) - 0.3) / 1e-6;
                          }
                        }
                      });
-  const PosteriorDraws sliced = sample(edge, {}, run_);
+  SamplingOptions few;
+  few.num_samples = 1000;
+  const PosteriorDraws sliced = sample(edge, few, run_);
   ASSERT_EQ(sliced.status, SamplingStatus::complete) << sliced.message;
   EXPECT_EQ(sliced.method, "slice");
   EXPECT_NE(sliced.message.find("nuts had divergences"), std::string::npos) << sliced.message;
