@@ -151,6 +151,11 @@ class Sampling {
       RunContext rest = context;
       rest.time_limit = std::max(0.0, context.time_limit - watch.seconds());
       add_map(maps_[i], target, conditioned_, draws, rest);
+      if (context
+              .stop_requested()) {  // the search may have been cut short: this observation waits for --resume
+        maps_[i] = Record();
+        return;
+      }
     }
     all_[i] = std::move(draws);
   }

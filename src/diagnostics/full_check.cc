@@ -78,7 +78,7 @@ const CheckTest* decisive(const std::vector<CheckTest>& tests, std::string_view 
 }
 
 std::string passed_text(const CheckTest& test) {
-  if (test.adjusted < kLevel)
+  if (test.adjusted < kUnsureLevel)
     return "a small deviation is visible: " + test.effect +
            check_text(" (corrected p = %.2g)", test.adjusted);
   return check_text("nothing to see (smallest corrected p-value %.2g, ", test.adjusted) + test.name + ")";
