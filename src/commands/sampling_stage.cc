@@ -138,6 +138,11 @@ class Sampling {
       RunContext rest = context_;
       rest.time_limit = std::max(0.0, context_.time_limit - watch.seconds());
       add_map(maps_[0], target, conditioned_, all_[0], rest);
+      if (context_.stop_requested()) {  // half a search is none
+        result_.status = CommandStatus::stopped;
+        result_.message = "stopped on request while looking for the mode; the draws are complete";
+        return;
+      }
     }
     result_.record.merge("", maps_[0]);
     write_record(result_.record, stage_.folder);
@@ -151,8 +156,7 @@ class Sampling {
       RunContext rest = context;
       rest.time_limit = std::max(0.0, context.time_limit - watch.seconds());
       add_map(maps_[i], target, conditioned_, draws, rest);
-      if (context
-              .stop_requested()) {  // the search may have been cut short: this observation waits for --resume
+      if (context.stop_requested()) {  // the search may be cut short: the observation waits for --resume
         maps_[i] = Record();
         return;
       }
