@@ -4,6 +4,10 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <optional>
+#include <utility>
+
+#include "core/cholesky.h"
 
 namespace nrec {
 
@@ -12,7 +16,6 @@ namespace {
 constexpr double kFirstSigma = 0.3;   // of the given covariance
 constexpr double kSteady = 1e-6;      // values that differ by less are equal: single precision of a network
 constexpr std::size_t kPatience = 5;  // steady periods without a better value
-constexpr double kSmallestPivot = 1e-14;  // of its diagonal element: below, the covariance is singular
 constexpr double kMostSigmaGrowth = 1.0;  // of log sigma in one generation
 
 double norm(std::span<const double> values) {
@@ -73,17 +76,9 @@ void EvolutionStrategy::set_strategy() {
 
 /// A from C; false when C is not positive definite.
 bool EvolutionStrategy::factorise() {
-  for (std::size_t j = 0; j < dim_; ++j) {
-    double pivot = covariance_(j, j);
-    for (std::size_t k = 0; k < j; ++k) pivot -= factor_(j, k) * factor_(j, k);
-    if (!(pivot > kSmallestPivot * covariance_(j, j))) return false;
-    factor_(j, j) = std::sqrt(pivot);
-    for (std::size_t i = j + 1; i < dim_; ++i) {
-      double sum = covariance_(i, j);
-      for (std::size_t k = 0; k < j; ++k) sum -= factor_(i, k) * factor_(j, k);
-      factor_(i, j) = sum / factor_(j, j);
-    }
-  }
+  std::optional<Matrix<double>> factor = cholesky_factor(covariance_);
+  if (!factor) return false;
+  factor_ = std::move(*factor);
   return true;
 }
 
