@@ -3,8 +3,7 @@
 #include "nrec/commands/benchmark.h"
 #include "nrec/io/json.h"
 #include "nrec/kernels/dispatch.h"
-#include "progress_sink.h"
-#include "signals.h"
+#include "verb_run.h"
 #include "verbs.h"
 
 namespace nrec::app {
@@ -41,12 +40,8 @@ class BenchmarkVerb final : public Verb {
     apply_benchmark_flags(line.flags, syntax_.options, options_);
     run_ = with_environment(run_);
     output_.command_line = shell_text(words);
-    ThreadPool pool(run_.threads);
-    ProgressSink sink(program_.quiet);
-    const SignalGuard signals;
-    const RunContext context = {
-        .pool = pool, .isa = run_.isa, .log = sink, .stop = &signals.stop(), .time_limit = run_.time_limit};
-    const BenchmarkResult result = benchmark(options_, output_, context);
+    VerbRun run(run_, program_.quiet);
+    const BenchmarkResult result = benchmark(options_, output_, run.context());
     if (program_.json) {
       for (const Record& cell : result.cells) fmt::print("{}\n", record_to_json(cell, -1));
     } else {
@@ -54,7 +49,7 @@ class BenchmarkVerb final : public Verb {
     }
     ProgramOptions shown = program_;
     shown.json = false;  // the cells have been printed
-    return finish({syntax_.name, result.command, shown, words, false, signals.stop().signal_number()}, sink);
+    return finish({syntax_.name, result.command, shown, words, false, run.signal_number()}, run.sink());
   }
 
  private:

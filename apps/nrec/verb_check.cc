@@ -2,8 +2,7 @@
 
 #include "nrec/commands/check_command.h"
 #include "nrec/core/error.h"
-#include "progress_sink.h"
-#include "signals.h"
+#include "verb_run.h"
 #include "verbs.h"
 
 namespace nrec::app {
@@ -38,18 +37,10 @@ class CheckVerb final : public Verb {
     run_ = with_environment(run_);
     output_.command_line = shell_text(words);
     output_.can_resume = false;
-    ThreadPool pool(run_.threads);
-    ProgressSink sink(program_.quiet);
-    const SignalGuard signals;
-    const RunContext context = {.pool = pool,
-                                .seed = run_.seed,
-                                .isa = run_.isa,
-                                .log = sink,
-                                .stop = &signals.stop(),
-                                .time_limit = run_.time_limit};
-    const CommandResult result = check_command(options_, output_, context);
+    VerbRun run(run_, program_.quiet);
+    const CommandResult result = check_command(options_, output_, run.context());
     if (!program_.json) fmt::print("{}", check_table(result.record));
-    return finish({syntax_.name, result, program_, words, false, signals.stop().signal_number()}, sink);
+    return finish({syntax_.name, result, program_, words, false, run.signal_number()}, run.sink());
   }
 
  private:

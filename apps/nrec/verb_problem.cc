@@ -4,8 +4,7 @@
 #include <algorithm>
 
 #include "nrec/core/error.h"
-#include "progress_sink.h"
-#include "signals.h"
+#include "verb_run.h"
 #include "verbs.h"
 
 namespace nrec::app {
@@ -42,17 +41,9 @@ class ProblemVerb final : public Verb {
     require_check(program_, problem.check);
     problem.run = with_environment(problem.run);
     output_.command_line = shell_text(words);
-    ThreadPool pool(problem.run.threads);
-    ProgressSink sink(program_.quiet);
-    const SignalGuard signals;
-    const RunContext context = {.pool = pool,
-                                .seed = problem.run.seed,
-                                .isa = problem.run.isa,
-                                .log = sink,
-                                .stop = &signals.stop(),
-                                .time_limit = problem.run.time_limit};
-    const CommandResult result = command_(problem, output_, context);
-    return finish({syntax_.name, result, program_, words, true, signals.stop().signal_number()}, sink);
+    VerbRun run(problem.run, program_.quiet);
+    const CommandResult result = command_(problem, output_, run.context());
+    return finish({syntax_.name, result, program_, words, true, run.signal_number()}, run.sink());
   }
 
  private:

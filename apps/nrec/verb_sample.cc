@@ -2,8 +2,7 @@
 
 #include "nrec/commands/sample_command.h"
 #include "nrec/core/error.h"
-#include "progress_sink.h"
-#include "signals.h"
+#include "verb_run.h"
 #include "verbs.h"
 
 namespace nrec::app {
@@ -36,17 +35,9 @@ class SampleVerb final : public Verb {
     require_check(program_, options_.check);
     run_ = with_environment(run_);
     output_.command_line = shell_text(words);
-    ThreadPool pool(run_.threads);
-    ProgressSink sink(program_.quiet);
-    const SignalGuard signals;
-    const RunContext context = {.pool = pool,
-                                .seed = run_.seed,
-                                .isa = run_.isa,
-                                .log = sink,
-                                .stop = &signals.stop(),
-                                .time_limit = run_.time_limit};
-    const CommandResult result = sample_command(options_, output_, context);
-    return finish({syntax_.name, result, program_, words, true, signals.stop().signal_number()}, sink);
+    VerbRun run(run_, program_.quiet);
+    const CommandResult result = sample_command(options_, output_, run.context());
+    return finish({syntax_.name, result, program_, words, true, run.signal_number()}, run.sink());
   }
 
  private:

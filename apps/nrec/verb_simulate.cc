@@ -4,7 +4,7 @@
 #include "nrec/commands/simulate.h"
 #include "nrec/core/error.h"
 #include "progress_sink.h"
-#include "signals.h"
+#include "verb_run.h"
 #include "verbs.h"
 
 namespace nrec::app {
@@ -31,18 +31,11 @@ class SimulateVerb final : public Verb {
 
   int run(const ParsedLine& line, const std::vector<std::string>& words) override {
     Problem problem = problem_of(line, syntax_);
-    ThreadPool pool(problem.run.threads);
-    ProgressSink sink(program_.quiet);
-    const SignalGuard signals;
-    const RunContext context = {.pool = pool,
-                                .seed = problem.run.seed,
-                                .log = sink,
-                                .stop = &signals.stop(),
-                                .time_limit = problem.run.time_limit};
+    VerbRun run(problem.run, program_.quiet);
     OutputOptions output;
     output.command_line = shell_text(words);
-    const CommandResult result = simulate(problem, options_, output, context);
-    return finish({syntax_.name, result, program_, words, false, signals.stop().signal_number()}, sink);
+    const CommandResult result = simulate(problem, options_, output, run.context());
+    return finish({syntax_.name, result, program_, words, false, run.signal_number()}, run.sink());
   }
 
  private:
