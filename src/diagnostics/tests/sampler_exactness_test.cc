@@ -13,6 +13,7 @@
 #include <fstream>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "nrec/core/log_sink.h"
@@ -285,6 +286,27 @@ struct TwoSamples {
   Matrix<double> exact;
 };
 
+/// The classifier takes its rows for independent. Draws of chains that are worth fewer are drawn more often and thinned.
+PosteriorDraws nearly_independent(const Posterior& posterior, const std::string& method, ThreadPool& pool) {
+  constexpr std::size_t kMostThinning = 10;
+  SamplingOptions options;
+  options.method = method;
+  PosteriorDraws draws = sample(posterior, options, {.pool = pool, .seed = 7});
+  const RecordValue* ess = draws.statistics.find("ess_bulk");
+  if (!ess || draws.size() == 0) return draws;
+  const double least = *std::ranges::min_element(std::get<std::vector<double>>(*ess));
+  const auto every = std::min(
+      kMostThinning, static_cast<std::size_t>(std::ceil(0.9 * static_cast<double>(draws.size()) / least)));
+  if (every <= 1) return draws;
+  const std::size_t wanted = draws.size();
+  options.num_samples *= static_cast<std::int64_t>(every);
+  draws = sample(posterior, options, {.pool = pool, .seed = 7});
+  for (std::size_t i = 0; i < wanted && every * i < draws.size(); ++i)
+    std::ranges::copy(std::as_const(draws.theta).row(every * i), draws.theta.row(i).begin());
+  draws.theta.resize_rows(std::min(wanted, draws.size()));
+  return draws;
+}
+
 TwoSamples draw_both(const Case& c, ThreadPool& pool) {
   const std::unique_ptr<Task> task = make_task(c.task);
   std::vector<double> x_o;
@@ -298,9 +320,7 @@ TwoSamples draw_both(const Case& c, ThreadPool& pool) {
     x_o = observation.x_o;
     samples.exact = std::move(observation.reference_posterior);
   }
-  SamplingOptions options;
-  options.method = c.method;
-  samples.draws = sample(exact_posterior(*task, x_o), options, {.pool = pool, .seed = 7});
+  samples.draws = nearly_independent(exact_posterior(*task, x_o), c.method, pool);
   return samples;
 }
 
