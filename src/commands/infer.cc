@@ -46,7 +46,10 @@ class Run {
   /// Loads everything and checks that it fits together, before anything of an earlier run is touched. False when the
   /// simulations are not all there; status and message then say why.
   bool load(const Observation* observation) {
-    if (observation) condition(prior_, read_fixed_parameters(problem_.sampling.fix));  // refuses in time
+    if (observation) {  // refuses in time
+      condition(prior_, read_fixed_parameters(problem_.sampling.fix));
+      require_method(problem_.sampling, prior_);
+    }
     if (output_.resume && !fs::exists(folder_.file(files::kCheckpoint)))
       context_.log.info("no checkpoint of an earlier run in " + folder_.path().string() + ": starting anew");
     simulations_ = load_simulations(problem_, prior_, context_);

@@ -39,6 +39,7 @@ CommandResult sample_command(const SampleCommandOptions& options, const OutputOp
   const std::string outside =
       outside_warning(columns_outside(estimator, observation.x_o), observation.x_o.rows());
   condition(estimator.prior, read_fixed_parameters(options.sampling.fix));  // and what cannot be fixed
+  require_method(options.sampling, estimator.prior);
   if (!outside.empty()) context.log.warning(outside);
   const fs::path out = output.out.empty()
                            ? fs::path(fs::path(options.observation.file).stem().string() + "_draws")

@@ -66,12 +66,26 @@ class Sampling {
   void take_over() {
     std::optional<EarlierDraws> earlier =
         earlier_draws(stage_.folder, key_, stage_.estimator.prior.names(), all_.size(), is_batch_);
-    if (!earlier) return;
+    if (!earlier) {
+      warn_of_other_draws();
+      return;
+    }
     all_ = std::move(earlier->draws);
     maps_ = std::move(earlier->maps);
     context_.log.info(is_batch_ ? fmt::format("taking over the draws of {} observations of the earlier run",
                                               all_.size() - missing().size())
                                 : "taking over the draws of the earlier run");
+  }
+
+  /// --resume takes nothing over that other settings have made; whoever mistyped one should know.
+  void warn_of_other_draws() const {
+    const std::optional<Record> record = earlier_record(stage_.folder);
+    const RecordValue* stored = record ? record->find("sampling.key") : nullptr;
+    const auto* other = stored ? std::get_if<std::string>(stored) : nullptr;
+    if (other && *other != key_)
+      context_.log.warning(stage_.folder.path().string() +
+                           ": the draws there were made with other settings, another observation or another "
+                           "estimator; they are replaced");
   }
 
   std::vector<std::size_t> missing() const {

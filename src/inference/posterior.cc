@@ -6,6 +6,7 @@
 
 #include "nrec/core/error.h"
 #include "nrec/core/options.h"
+#include "nrec/core/random.h"
 #include "nrec/networks/pair_step.h"
 #include "training/encode_theta.h"
 
@@ -50,13 +51,39 @@ void to_space_without_walls(const Prior& prior, const Prior& space, MatrixView<c
   }
 }
 
-/// The estimator with its network ready for the rows of x, whose log ratios add.
+constexpr std::size_t kRangeDraws = 10000;
+
+/// The smallest and largest of many prior draws, per column of the coordinates that the network sees.
+struct PriorRange {
+  std::vector<float> low, high;
+
+  explicit PriorRange(const RatioEstimator& estimator, ThreadPool& pool) {
+    constexpr std::uint64_t kSeed = 0;  // the same range in every run
+    Matrix<double> theta(kRangeDraws, estimator.prior.dim());
+    estimator.prior.sample(kSeed, Stream::check, 0, theta);
+    Matrix<float> encoded(theta.rows(), theta.cols());
+    encode_theta(estimator.prior, estimator.theta_standardiser, theta, encoded, pool);
+    low.assign(encoded.row(0).begin(), encoded.row(0).end());
+    high = low;
+    for (std::size_t i = 1; i < encoded.rows(); ++i) {
+      for (std::size_t j = 0; j < low.size(); ++j) {
+        low[j] = std::min(low[j], encoded(i, j));
+        high[j] = std::max(high[j], encoded(i, j));
+      }
+    }
+  }
+};
+
+/// The estimator with its network ready for the rows of x, whose log ratios add. Beyond what prior draws reach the network was
+/// never trained, and its log ratio may rise without limit towards a bound, faster than the prior falls: there it is that of
+/// the nearest point within.
 class EstimatorRatio {
  public:
   EstimatorRatio(const RatioEstimator& estimator, MatrixView<const float> x, const RunContext& run)
       : estimator_(estimator),
         pool_(run.pool),
         space_(estimator.prior.without_walls()),
+        range_(estimator, run.pool),
         evaluate_(estimator.network, x, run.isa, run.pool) {}
 
   void values(MatrixView<const double> theta, std::span<double> log_ratio) const {
@@ -65,10 +92,14 @@ class EstimatorRatio {
 
   void gradients(MatrixView<const double> theta, MatrixView<const double> u, std::span<double> log_ratio,
                  MatrixView<double> d_u) const {
-    evaluate_.with_gradient(encode(theta), log_ratio, d_u);
+    const Matrix<float> encoded = encode(theta);
+    evaluate_.with_gradient(encoded, log_ratio, d_u);
     for (std::size_t j = 0; j < theta.cols; ++j) {
       const double scale = estimator_.theta_standardiser.scale[j];
-      for (std::size_t i = 0; i < theta.rows; ++i) d_u(i, j) /= scale;
+      for (std::size_t i = 0; i < theta.rows; ++i) {
+        const bool is_within = encoded(i, j) > range_.low[j] && encoded(i, j) < range_.high[j];
+        d_u(i, j) = is_within ? d_u(i, j) / scale : 0.0;
+      }
     }
     to_space_without_walls(estimator_.prior, space_, u, d_u);
   }
@@ -77,12 +108,17 @@ class EstimatorRatio {
   Matrix<float> encode(MatrixView<const double> theta) const {
     Matrix<float> encoded(theta.rows, theta.cols);
     encode_theta(estimator_.prior, estimator_.theta_standardiser, theta, encoded, pool_);
+    for (std::size_t i = 0; i < encoded.rows(); ++i) {
+      for (std::size_t j = 0; j < encoded.cols(); ++j)
+        encoded(i, j) = std::clamp(encoded(i, j), range_.low[j], range_.high[j]);
+    }
     return encoded;
   }
 
   RatioEstimator estimator_;
   ThreadPool& pool_;
   Prior space_;
+  PriorRange range_;
   PairEvaluator evaluate_;
 };
 

@@ -12,7 +12,7 @@ void describe(OptionTable& table, SamplingOptions& options) {
   table.add(
       section, "method", &options.method, {"auto", "rejection", "importance", "slice", "nuts"},
       "how to draw from the posterior; auto: rejection if its forecast fits the budget, else importance if "
-      "its draws are as good, else nuts (gradient, 4 parameters or more) or slice; nuts: Hamiltonian Monte "
+      "its draws are as good, else nuts (gradient, 8 parameters or more) or slice; nuts: Hamiltonian Monte "
       "Carlo with the gradient of the network");
   table.add(section, "num_samples", &options.num_samples, {.low = 1, .high = 1e9}, "draws");
   table.add(section, "max_evaluations", &options.max_evaluations, {.low = 1},
@@ -22,6 +22,13 @@ void describe(OptionTable& table, SamplingOptions& options) {
   table.add(section, "fix", &options.fix,
             "name=value: hold these parameters at these values and sample the others given them");
   table.add(section, "map", &options.map, "look for the maximum of the posterior density, too");
+}
+
+void require_method(const SamplingOptions& options, const Prior& prior) {
+  if (prior.has_density() || (options.method != "slice" && options.method != "nuts")) return;
+  throw UnsupportedError("sampling: method = \"" + options.method +
+                         "\" needs the density of the prior, but the prior is given by samples; use method = "
+                         "\"rejection\" or \"importance\"");
 }
 
 PosteriorDraws sample(const Posterior& posterior, const SamplingOptions& options, const RunContext& run) {

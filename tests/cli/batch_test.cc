@@ -155,6 +155,30 @@ TEST_F(Rows, AStoppedBatchGoesOnToTheSameDraws) {
             numbers(record("unbroken"), "observations.map.theta"));
 }
 
+TEST_F(Rows, ResumeWithOtherSettingsSaysThatTheDrawsAreReplaced) {
+  ASSERT_EQ(sample("rows.csv", "again", {"--row", "0"}).code, 0);
+  const Outcome same = sample("rows.csv", "again", {"--row", "0", "--resume"});
+  ASSERT_EQ(same.code, 0) << same.err;
+  EXPECT_EQ(same.err.find("they are replaced"), std::string::npos);
+  const Outcome other = sample("rows.csv", "again", {"--row", "1", "--resume"});
+  ASSERT_EQ(other.code, 0) << other.err;
+  expect_in(other.err,
+            "again: the draws there were made with other settings, another observation or another estimator; "
+            "they are replaced");
+}
+
+TEST_F(Rows, AMethodThatThePriorCannotServeIsRefusedBeforeTraining) {
+  write("thetas.csv", "mass,rate\n1,1\n2,2\n3,3\n4,4\n");
+  const Outcome outcome =
+      infer("[parameters]\nfrom_samples = \"thetas.csv\"\n" + kSimulations + kObservation + kSmall,
+            {"--method", "nuts", "--out", "by_samples"});
+  EXPECT_EQ(outcome.code, 3) << outcome.err;
+  expect_in(outcome.err,
+            "method = \"nuts\" needs the density of the prior, but the prior is given by samples; use "
+            "method = \"rejection\" or \"importance\"");
+  EXPECT_FALSE(exists("by_samples"));
+}
+
 TEST_F(Rows, AnObservationWithoutSupportDoesNotStopTheOthers) {
   const Outcome outcome =
       sample("rows.csv", "budget", {"--rows", "batch", "--method", "rejection", "--max-evaluations", "300"});

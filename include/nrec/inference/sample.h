@@ -24,6 +24,9 @@ struct SamplingOptions {
 /// Section [sampling].
 void describe(OptionTable& table, SamplingOptions& options);
 
+/// Errors   UnsupportedError: the method needs the density of the prior, and the prior is given by samples
+void require_method(const SamplingOptions& options, const Prior& prior);
+
 /// Draws with the method of the options ("auto" explains its choice in the message). With `fix` the draws have all columns, the
 /// fixed ones constant.
 /// Errors   ConfigError: unknown method; UnsupportedError: the method needs a prior density and there is none; those of

@@ -168,6 +168,40 @@ TEST(OutsideWarning, CountsRowsAndNamesTheirNumbers) {
   EXPECT_EQ(outside_warning(columns_outside(estimator, x_o.row(1))), "");
 }
 
+TEST(PosteriorOfAnEstimator, IsConstantBeyondWhatThePriorReaches) {
+  // A network may rise without limit where it was never trained; samplers in unbounded space would run there.
+  ThreadPool pool(2);
+  const Posterior posterior = Posterior::from_estimator(estimator_of(mixed_prior(), Norm::none),
+                                                        std::vector<double>{0.5, -0.5}, {.pool = pool});
+  const std::size_t open = 0, rate = 2, free = 4;
+  Matrix<double> u = unbounded_draws(posterior, 3);
+  Matrix<double> far = u, farther = u;
+  for (std::size_t i = 0; i < 3; ++i) {
+    for (const std::size_t d : {open, rate}) {
+      far(i, d) = i % 2 ? 20.0 : -20.0;
+      farther(i, d) = i % 2 ? 25.0 : -25.0;
+    }
+    far(i, free) = 500.0;
+    farther(i, free) = 600.0;
+  }
+  Matrix<double> theta(3, 5);
+  std::vector<double> near_ratio(3), ratio(3), same(3), prior(3);
+  posterior.unbounded_prior().to_constrained(u, theta);
+  posterior.log_ratio(theta, near_ratio);
+  posterior.unbounded_prior().to_constrained(far, theta);
+  posterior.log_ratio(theta, ratio);
+  posterior.unbounded_prior().to_constrained(farther, theta);
+  posterior.log_ratio(theta, same);
+  EXPECT_EQ(ratio, same);
+  EXPECT_NE(ratio, near_ratio);
+  const Gradient g = gradient_at(posterior, far);
+  Matrix<double> d_prior(3, 5);
+  posterior.unbounded_prior().unbounded_log_prob(far, prior, d_prior);
+  for (std::size_t i = 0; i < 3; ++i) {
+    for (const std::size_t d : {open, rate, free}) EXPECT_EQ(g.d_u(i, d), d_prior(i, d)) << i << " " << d;
+  }
+}
+
 TEST(PosteriorGradient, IsZeroWhereTheRatioIsNotFiniteAndCountsIt) {
   const Posterior posterior =
       testing::exact(testing::normal_prior(0, 1, 1),
