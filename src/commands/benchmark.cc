@@ -107,6 +107,9 @@ class Benchmark {
   fs::path record_file(const BenchmarkCell& cell) const {
     return folder_.file("cells") / (cell.name() + ".json");
   }
+  fs::path estimator_file(const BenchmarkCell& cell) const {
+    return folder_.file("cells") / (cell.name() + ".safetensors");
+  }
   /// Of training; its name has the settings in it, so that no other cell's is ever taken up.
   fs::path checkpoint_file(const BenchmarkCell& cell) const {
     const std::string hash = content_hash(record_to_json(identity(cell), -1));
@@ -138,6 +141,7 @@ class Benchmark {
     std::error_code ignored;
     for (const BenchmarkCell& cell : cells_) {
       fs::remove(record_file(cell), ignored);
+      fs::remove(estimator_file(cell), ignored);
       for (const auto& entry : fs::directory_iterator(folder_.file("running"), ignored)) {
         if (entry.path().filename().string().starts_with(cell.name() + "-"))
           fs::remove(entry.path(), ignored);
@@ -164,7 +168,8 @@ class Benchmark {
   /// Called from several threads.
   bool work(const BenchmarkCell& cell, const RunContext& context) {
     const fs::path checkpoint = checkpoint_file(cell);
-    const std::optional<Record> record = run_cell(options_, cell, task_of(cell), checkpoint, context);
+    const std::optional<Record> record =
+        run_cell(options_, cell, task_of(cell), {checkpoint, estimator_file(cell)}, context);
     if (!record) return false;
     const std::string text = record_to_json(*record) + "\n";
     write_file(record_file(cell), text);

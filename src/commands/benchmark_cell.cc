@@ -56,8 +56,8 @@ void add_training_facts(Record& record, const TrainingSummary& training, double 
 class CellRun {
  public:
   CellRun(const BenchmarkOptions& options, const BenchmarkCell& cell, const BenchmarkTask& task,
-          fs::path checkpoint, const RunContext& run)
-      : options_(options), cell_(cell), task_(task), checkpoint_(std::move(checkpoint)), run_(run) {
+          CellFiles files, const RunContext& run)
+      : options_(options), cell_(cell), task_(task), files_(std::move(files)), run_(run) {
     record_ = cell_identity(options, cell, task, run);
     record_.set("status", "done");
   }
@@ -91,11 +91,12 @@ class CellRun {
 
   std::optional<RatioEstimator> train_estimator(const SimulationSet& simulations) {
     const Stopwatch watch;
-    const bool resumed = fs::exists(checkpoint_);
+    const bool resumed = fs::exists(files_.checkpoint);
     TrainingResult trained =
         train(task_.task->prior(), simulations, options_.network, cell_training(options_, cell_), run_,
-              {.path = checkpoint_, .resume = true}, &task_.task->simulator());
+              {.path = files_.checkpoint, .resume = true}, &task_.task->simulator());
     add_training_facts(record_, trained.summary, watch.seconds(), resumed);
+    if (trained.estimator) save_estimator(*trained.estimator, files_.estimator);
     return std::move(trained.estimator);
   }
 
@@ -134,7 +135,7 @@ class CellRun {
   const BenchmarkOptions& options_;
   const BenchmarkCell& cell_;
   const BenchmarkTask& task_;
-  fs::path checkpoint_;
+  CellFiles files_;
   const RunContext& run_;
   Record record_;
 };
@@ -184,8 +185,8 @@ std::optional<Record> stored_cell(const fs::path& path, const Record& identity) 
 }
 
 std::optional<Record> run_cell(const BenchmarkOptions& options, const BenchmarkCell& cell,
-                               const BenchmarkTask& task, const fs::path& checkpoint, const RunContext& run) {
-  return CellRun(options, cell, task, checkpoint, run).result();
+                               const BenchmarkTask& task, const CellFiles& files, const RunContext& run) {
+  return CellRun(options, cell, task, files, run).result();
 }
 
 }  // namespace nrec

@@ -16,12 +16,17 @@ Record cell_identity(const BenchmarkOptions& options, const BenchmarkCell& cell,
 /// Errors   ConfigError: it was made with other settings (the first that differs is named)
 std::optional<Record> stored_cell(const std::filesystem::path& path, const Record& identity);
 
+/// Files of a cell besides its record.
+struct CellFiles {
+  std::filesystem::path checkpoint;  // of its training, until it is done
+  std::filesystem::path estimator;   // its network, for check and sample
+};
+
 /// Simulates, trains, samples and measures one cell. Nothing when a stop was requested before its end; the checkpoint then
 /// goes on with its training. A network that did not become usable is a record with the status "failed".
 ///
-/// Errors   those of training and sampling
+/// Errors   those of training and sampling; IoError: the estimator cannot be written
 std::optional<Record> run_cell(const BenchmarkOptions& options, const BenchmarkCell& cell,
-                               const BenchmarkTask& task, const std::filesystem::path& checkpoint,
-                               const RunContext& run);
+                               const BenchmarkTask& task, const CellFiles& files, const RunContext& run);
 
 }  // namespace nrec
