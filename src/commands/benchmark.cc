@@ -68,9 +68,11 @@ class Benchmark {
     rest.time_limit = run_.time_limit - watch_.seconds();
     ScheduleStatus status = ScheduleStatus::done;
     try {
+      std::vector<ScheduledCell> scheduled;
+      for (const BenchmarkCell& cell : left) scheduled.push_back(scheduled_cell(options_, cell));
       status = run_cells(
-          left, options_, cells_.size() - left.size(),
-          [this](const BenchmarkCell& cell, const RunContext& context) { return work(cell, context); }, rest);
+          scheduled, options_.parallel, cells_.size() - left.size(),
+          [&](std::size_t index, const RunContext& context) { return work(left[index], context); }, rest);
     } catch (...) {
       write_tables();  // of what is done
       throw;

@@ -52,93 +52,30 @@ void add_training_facts(Record& record, const TrainingSummary& training, double 
   record.set("train_resumed", resumed);
 }
 
-/// One call of run_cell.
-class CellRun {
- public:
-  CellRun(const BenchmarkOptions& options, const BenchmarkCell& cell, const BenchmarkTask& task,
-          CellFiles files, const RunContext& run)
-      : options_(options), cell_(cell), task_(task), files_(std::move(files)), run_(run) {
-    record_ = cell_identity(options, cell, task, run);
-    record_.set("status", "done");
-  }
+SimulationSet simulate_cell(const Task& task, const BenchmarkCell& cell, const RunContext& run,
+                            Record& record) {
+  SimulationSet set = simulate_from_prior(task.prior(), task.simulator(),
+                                          static_cast<std::size_t>(cell.budget), run.seed, run.pool);
+  check_simulations(set);
+  set = without_failures(std::move(set), FailureRule::drop);
+  record.set("num_failed_simulations", set.num_dropped);
+  return set;
+}
 
-  std::optional<Record> result() {
-    const Stopwatch watch;
-    const SimulationSet simulations = simulate();
-    record_.set("simulate_seconds", watch.seconds());
-    const std::optional<RatioEstimator> estimator = train_estimator(simulations);
-    if (run_.stop_requested()) return std::nullopt;
-    if (!estimator) {
-      record_.set("status", "failed");
-      add_metrics(record_, std::vector<ObservationMetrics>(task_.references.size()));
-    } else if (!sample_and_measure(*estimator)) {
-      return std::nullopt;
-    }
-    record_.set("threads", run_.pool.num_threads());
-    record_.set("seconds", watch.seconds());
-    return record_;
+void add_draws(Record& record, const std::vector<PosteriorDraws>& draws) {
+  std::vector<std::string> samplers, statuses, different;
+  std::vector<std::int64_t> counts;
+  for (const PosteriorDraws& one : draws) {
+    samplers.push_back(one.method);
+    statuses.emplace_back(sampling_status_name(one.status));
+    counts.push_back(static_cast<std::int64_t>(one.size()));
+    if (std::ranges::find(different, one.method) == different.end()) different.push_back(one.method);
   }
-
- private:
-  SimulationSet simulate() {
-    SimulationSet set = simulate_from_prior(task_.task->prior(), task_.task->simulator(),
-                                            static_cast<std::size_t>(cell_.budget), run_.seed, run_.pool);
-    check_simulations(set);
-    set = without_failures(std::move(set), FailureRule::drop);
-    record_.set("num_failed_simulations", set.num_dropped);
-    return set;
-  }
-
-  std::optional<RatioEstimator> train_estimator(const SimulationSet& simulations) {
-    const Stopwatch watch;
-    const bool resumed = fs::exists(files_.checkpoint);
-    TrainingResult trained =
-        train(task_.task->prior(), simulations, options_.network, cell_training(options_, cell_), run_,
-              {.path = files_.checkpoint, .resume = true}, &task_.task->simulator());
-    add_training_facts(record_, trained.summary, watch.seconds(), resumed);
-    if (trained.estimator) save_estimator(*trained.estimator, files_.estimator);
-    return std::move(trained.estimator);
-  }
-
-  bool sample_and_measure(const RatioEstimator& estimator) {
-    const Stopwatch watch;
-    const std::vector<PosteriorDraws> draws = sample_many(estimator, task_.x_o, options_.sampling, run_);
-    if (run_.stop_requested()) return false;
-    record_.set("sample_seconds", watch.seconds());
-    add_draws(draws);
-    const Stopwatch metric_watch;
-    std::vector<ObservationMetrics> metrics;
-    for (std::size_t i = 0; i < draws.size(); ++i) {
-      metrics.push_back(measure(task_, i, draws[i], estimator, run_));
-      if (run_.stop_requested()) return false;
-    }
-    record_.set("metric_seconds", metric_watch.seconds());
-    add_metrics(record_, metrics);
-    return true;
-  }
-
-  void add_draws(const std::vector<PosteriorDraws>& draws) {
-    std::vector<std::string> samplers, statuses, different;
-    std::vector<std::int64_t> counts;
-    for (const PosteriorDraws& one : draws) {
-      samplers.push_back(one.method);
-      statuses.emplace_back(sampling_status_name(one.status));
-      counts.push_back(static_cast<std::int64_t>(one.size()));
-      if (std::ranges::find(different, one.method) == different.end()) different.push_back(one.method);
-    }
-    record_.set("sampler", fmt::format("{}", fmt::join(different, ", ")));
-    record_.set("samplers", RecordValue(samplers));
-    record_.set("sampling_status", RecordValue(statuses));
-    record_.set("num_draws", RecordValue(counts));
-  }
-
-  const BenchmarkOptions& options_;
-  const BenchmarkCell& cell_;
-  const BenchmarkTask& task_;
-  CellFiles files_;
-  const RunContext& run_;
-  Record record_;
-};
+  record.set("sampler", fmt::format("{}", fmt::join(different, ", ")));
+  record.set("samplers", RecordValue(samplers));
+  record.set("sampling_status", RecordValue(statuses));
+  record.set("num_draws", RecordValue(counts));
+}
 
 }  // namespace
 
@@ -157,6 +94,7 @@ Record cell_identity(const BenchmarkOptions& options, const BenchmarkCell& cell,
   record.set("source", options.sbibm.empty() ? "nrec" : "sbibm");
   record.set("observations", RecordValue(observation_numbers(task)));
   record.set("observations_hash", task.hash);
+  record.set("component_per_call", options.component_per_call && cell.task == kMixtureTask);
   record.merge("", cell_settings(options, cell));
   return record;
 }
@@ -184,9 +122,56 @@ std::optional<Record> stored_cell(const fs::path& path, const Record& identity) 
   return stored;
 }
 
+std::optional<RatioEstimator> train_cell(const BenchmarkOptions& options, const BenchmarkCell& cell,
+                                         const CellFiles& files, const RunContext& run, Record& record) {
+  const std::unique_ptr<Task> task = cell_task(options, cell);
+  const Stopwatch simulating;
+  const SimulationSet simulations = simulate_cell(*task, cell, run, record);
+  record.set("simulate_seconds", simulating.seconds());
+  const Stopwatch training;
+  const bool resumed = fs::exists(files.checkpoint);
+  TrainingResult trained = train(task->prior(), simulations, options.network, cell_training(options, cell),
+                                 run, {.path = files.checkpoint, .resume = true}, &task->simulator());
+  add_training_facts(record, trained.summary, training.seconds(), resumed);
+  if (run.stop_requested()) return std::nullopt;
+  if (trained.estimator) save_estimator(*trained.estimator, files.estimator);
+  return std::move(trained.estimator);
+}
+
+bool measure_cell(const RatioEstimator& estimator, const SamplingOptions& sampling, const BenchmarkTask& task,
+                  const RunContext& run, Record& record) {
+  const Stopwatch watch;
+  const std::vector<PosteriorDraws> draws = sample_many(estimator, task.x_o, sampling, run);
+  if (run.stop_requested()) return false;
+  record.set("sample_seconds", watch.seconds());
+  add_draws(record, draws);
+  const Stopwatch metric_watch;
+  std::vector<ObservationMetrics> metrics;
+  for (std::size_t i = 0; i < draws.size(); ++i) {
+    metrics.push_back(measure(task, i, draws[i], estimator, run));
+    if (run.stop_requested()) return false;
+  }
+  record.set("metric_seconds", metric_watch.seconds());
+  add_metrics(record, metrics);
+  return true;
+}
+
 std::optional<Record> run_cell(const BenchmarkOptions& options, const BenchmarkCell& cell,
                                const BenchmarkTask& task, const CellFiles& files, const RunContext& run) {
-  return CellRun(options, cell, task, files, run).result();
+  const Stopwatch watch;
+  Record record = cell_identity(options, cell, task, run);
+  record.set("status", "done");
+  const std::optional<RatioEstimator> estimator = train_cell(options, cell, files, run, record);
+  if (run.stop_requested()) return std::nullopt;
+  if (!estimator) {
+    record.set("status", "failed");
+    add_metrics(record, std::vector<ObservationMetrics>(task.references.size()));
+  } else if (!measure_cell(*estimator, options.sampling, task, run, record)) {
+    return std::nullopt;
+  }
+  record.set("threads", run.pool.num_threads());
+  record.set("seconds", watch.seconds());
+  return record;
 }
 
 }  // namespace nrec

@@ -5,6 +5,7 @@
 
 #include "commands/benchmark_plan.h"
 #include "commands/benchmark_references.h"
+#include "nrec/training/ratio_estimator.h"
 
 namespace nrec {
 
@@ -22,8 +23,22 @@ struct CellFiles {
   std::filesystem::path estimator;   // its network, for check and sample
 };
 
-/// Simulates, trains, samples and measures one cell. Nothing when a stop was requested before its end; the checkpoint then
-/// goes on with its training. A network that did not become usable is a record with the status "failed".
+/// Simulates and trains a cell's network, writes it to files.estimator, and adds the facts of training to `record`. Nothing
+/// when training gave no usable network, or a stop was requested; the checkpoint then goes on with it.
+///
+/// Errors   those of training; IoError: the estimator cannot be written
+std::optional<RatioEstimator> train_cell(const BenchmarkOptions& options, const BenchmarkCell& cell,
+                                         const CellFiles& files, const RunContext& run, Record& record);
+
+/// Draws for every observation of the task, measures the draws, and adds both to `record`. False when a stop was requested
+/// before the end.
+///
+/// Errors   those of sampling
+bool measure_cell(const RatioEstimator& estimator, const SamplingOptions& sampling, const BenchmarkTask& task,
+                  const RunContext& run, Record& record);
+
+/// Trains and measures one cell. Nothing when a stop was requested before its end. A network that did not become usable is a
+/// record with the status "failed".
 ///
 /// Errors   those of training and sampling; IoError: the estimator cannot be written
 std::optional<Record> run_cell(const BenchmarkOptions& options, const BenchmarkCell& cell,

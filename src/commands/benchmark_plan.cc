@@ -3,14 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 #include <limits>
-#include <optional>
 
+#include "commands/flag_lists.h"
 #include "commands/results.h"
 #include "nrec/core/error.h"
-#include "nrec/core/suggest.h"
 #include "nrec/priors/prior.h"
 #include "nrec/simulation/simulator.h"
 #include "nrec/tasks/benchmark_files.h"
@@ -22,73 +19,14 @@ namespace nrec {
 namespace {
 
 const std::vector<std::string> kAlgorithms = {"nre-a", "nre-b", "nre-c"};
+// Sampling and metrics cost about as much as training on this many simulations; for the time left only.
+constexpr double kFixedCost = 5000.0;
 constexpr int kPaperLargestBatch = 10000;
 constexpr std::int64_t kMostCheckedRows = 200'000;  // more rows than any batch: nothing is refused for more
 
-/// A whole number in [low, high]; "1e4" is one, too.
-std::optional<std::int64_t> whole_number(std::string_view text, double low, double high) {
-  double value = 0.0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  if (!(value >= low && value <= high) || value != std::floor(value)) return std::nullopt;
-  return static_cast<std::int64_t>(value);
-}
-
 template <class T>
-void add_once(std::vector<T>& list, const T& value, std::string_view flag) {
-  if (std::find(list.begin(), list.end(), value) != list.end())
-    throw UsageError(fmt::format("{}: {} is given twice; leave one out", flag, value));
-  list.push_back(value);
-}
-
-/// Numbers and ranges "first-last".
-template <class T>
-std::vector<T> number_list(std::string_view flag, const std::vector<std::string>& words, double low,
-                           double high) {
-  std::vector<T> list;
-  for (const std::string& word : words) {
-    // Not the dash of an exponent, 1e-3, and not that of a negative number.
-    const std::size_t dash = word.find('-', 1);
-    const bool is_range = dash != std::string::npos && word[dash - 1] != 'e';
-    const auto first = whole_number(word.substr(0, is_range ? dash : word.size()), low, high);
-    const auto last = is_range ? whole_number(word.substr(dash + 1), low, high) : first;
-    if (!first || !last || *last < *first || *last - *first > 1'000'000) {
-      throw UsageError(fmt::format(
-          "{}: \"{}\" must be a whole number from {:.0f} to {:.0f}, or a range of them such as 1-5", flag,
-          word, low, high));
-    }
-    for (std::int64_t value = *first; value <= *last; ++value) add_once(list, static_cast<T>(value), flag);
-  }
-  if (list.empty())
-    throw UsageError(fmt::format("{}: no number is given; give one, or several: 1,2,5-7", flag));
-  return list;
-}
-
-std::vector<std::string> task_list(const std::vector<std::string>& words) {
-  if (words.empty())
-    throw UsageError("--tasks is missing; name tasks, --tasks two_moons,slcp, or --tasks all");
-  if (words.size() == 1 && words[0] == "all") return task_names();
-  std::vector<std::string> list;
-  for (const std::string& word : words) {
-    make_task(word);  // refuses unknown names
-    add_once(list, word, "--tasks");
-  }
-  return list;
-}
-
-std::vector<std::string> algorithm_list(const std::vector<std::string>& words) {
-  std::vector<std::string> list;
-  for (const std::string& word : words) {
-    if (std::find(kAlgorithms.begin(), kAlgorithms.end(), word) == kAlgorithms.end()) {
-      const std::string nearest = nearest_word(word, kAlgorithms);
-      throw UsageError(fmt::format("--algorithms: \"{}\" is unknown; it must be nre-a, nre-b or nre-c{}",
-                                   word,
-                                   nearest.empty() ? "" : fmt::format("; did you mean \"{}\"?", nearest)));
-    }
-    add_once(list, word, "--algorithms");
-  }
-  if (list.empty()) throw UsageError("--algorithms: none is given; give nre-a, nre-b, nre-c, or several");
-  return list;
+std::vector<T> as(const std::vector<std::int64_t>& values) {
+  return {values.begin(), values.end()};
 }
 
 }  // namespace
@@ -111,6 +49,9 @@ void describe(OptionTable& table, BenchmarkOptions& options) {
       "tables (.csv) with published numbers to stand beside: columns task, algorithm, budget and a value");
   table.add("", "anchor_column", &options.anchor_column, {},
             "column of the anchors that holds the value; empty: c2st_mean, else c2st");
+  table.add("", "component_per_call", &options.component_per_call,
+            "gaussian_mixture: simulate one component of the mixture for each network, as the published "
+            "benchmark did before its version 1.1.0, instead of one per row");
   table.add("", "parallel", &options.parallel, {.low = 0, .high = 1024},
             "cells side by side; 0: as many as threads and memory allow");
   describe(table, options.network);
@@ -174,10 +115,15 @@ std::vector<BenchmarkCell> BenchmarkPlan::cells() const {
 
 BenchmarkPlan benchmark_plan(const BenchmarkOptions& options) {
   const double most_observations = options.sbibm.empty() ? 1e6 : kNumBenchmarkObservations;
-  return {task_list(options.tasks), algorithm_list(options.algorithms),
-          number_list<std::int64_t>("--budgets", options.budgets, 10, 1e9),
-          number_list<std::uint64_t>("--seeds", options.seeds, 0, 9e15),
-          number_list<int>("--observations", options.observations, 1, most_observations)};
+  return {task_list(options.tasks), known_words("--algorithms", options.algorithms, kAlgorithms),
+          whole_numbers("--budgets", options.budgets, 10, 1e9),
+          as<std::uint64_t>(whole_numbers("--seeds", options.seeds, 0, 9e15)),
+          as<int>(whole_numbers("--observations", options.observations, 1, most_observations))};
+}
+
+std::unique_ptr<Task> cell_task(const BenchmarkOptions& options, const BenchmarkCell& cell) {
+  return make_task(cell.task, {.component_per_call = options.component_per_call && cell.task == kMixtureTask,
+                               .component_seed = cell.seed});
 }
 
 TrainingOptions cell_training(const BenchmarkOptions& options, const BenchmarkCell& cell) {
@@ -230,6 +176,9 @@ void check_cells(const BenchmarkOptions& options, const BenchmarkPlan& plan, con
   }
 }
 
+namespace {
+
+/// Memory that a cell needs at its worst, bytes.
 std::uint64_t cell_memory(const BenchmarkOptions& options, const BenchmarkCell& cell) {
   constexpr std::uint64_t kBase = 150u << 20;  // draws, classifiers, distances, buffers
   const std::unique_ptr<Task> task = make_task(cell.task);
@@ -245,6 +194,12 @@ std::uint64_t cell_memory(const BenchmarkOptions& options, const BenchmarkCell& 
     bytes += pairs * static_cast<std::uint64_t>(options.network.hidden_features) * layers * 4;
   }
   return bytes;
+}
+
+}  // namespace
+
+ScheduledCell scheduled_cell(const BenchmarkOptions& options, const BenchmarkCell& cell) {
+  return {cell.text(), cell.seed, kFixedCost + static_cast<double>(cell.budget), cell_memory(options, cell)};
 }
 
 }  // namespace nrec

@@ -1,10 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "commands/benchmark_schedule.h"
 #include "nrec/commands/benchmark.h"
+#include "nrec/tasks/task.h"
 
 namespace nrec {
 
@@ -34,6 +38,11 @@ struct BenchmarkPlan {
 /// Errors   UsageError with the flag and the word; ConfigError: unknown task
 BenchmarkPlan benchmark_plan(const BenchmarkOptions& options);
 
+/// The one task that knows component_per_call.
+inline constexpr std::string_view kMixtureTask = "gaussian_mixture";
+/// The task that simulates for a cell; its reference posteriors are those of the task without switches.
+std::unique_ptr<Task> cell_task(const BenchmarkOptions& options, const BenchmarkCell& cell);
+
 /// Training of a cell: the loss of its algorithm, the batch of its budget.
 TrainingOptions cell_training(const BenchmarkOptions& options, const BenchmarkCell& cell);
 
@@ -43,7 +52,7 @@ Record cell_settings(const BenchmarkOptions& options, const BenchmarkCell& cell)
 /// Errors   what training refuses for a cell of any task: num_classes too large for the budget, options
 void check_cells(const BenchmarkOptions& options, const BenchmarkPlan& plan, const RunContext& run);
 
-/// Memory that a cell needs at its worst, bytes.
-std::uint64_t cell_memory(const BenchmarkOptions& options, const BenchmarkCell& cell);
+/// What the schedule must know of a cell.
+ScheduledCell scheduled_cell(const BenchmarkOptions& options, const BenchmarkCell& cell);
 
 }  // namespace nrec

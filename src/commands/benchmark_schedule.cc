@@ -19,18 +19,13 @@ namespace {
 
 constexpr std::chrono::milliseconds kBetweenLooks(200);  // at signals and the clock
 constexpr double kMemoryShare = 0.8;                     // of what is available
-// Sampling and metrics cost about as much as training on this many simulations; for the time left only.
-constexpr double kFixedCost = 5000.0;
 constexpr double kOverdueShare = 0.25;
 
-double cost(const BenchmarkCell& cell) { return kFixedCost + static_cast<double>(cell.budget); }
-
-std::size_t cells_side_by_side(const std::vector<BenchmarkCell>& cells, const BenchmarkOptions& options,
+std::size_t cells_side_by_side(std::span<const ScheduledCell> cells, std::int64_t parallel,
                                const RunContext& run) {
-  if (options.parallel > 0)
-    return std::min<std::size_t>(cells.size(), static_cast<std::size_t>(options.parallel));
+  if (parallel > 0) return std::min<std::size_t>(cells.size(), static_cast<std::size_t>(parallel));
   std::uint64_t largest = 1;
-  for (const BenchmarkCell& cell : cells) largest = std::max(largest, cell_memory(options, cell));
+  for (const ScheduledCell& cell : cells) largest = std::max(largest, cell.memory);
   std::size_t count = std::min(cells.size(), static_cast<std::size_t>(run.pool.num_threads()));
   if (const std::uint64_t memory = available_memory()) {
     const auto fit =
@@ -48,7 +43,7 @@ std::size_t cells_side_by_side(const std::vector<BenchmarkCell>& cells, const Be
 /// The cells, the threads that work on them, and the one that watches.
 class Schedule {
  public:
-  Schedule(const std::vector<BenchmarkCell>& cells, std::size_t done_before, std::size_t side_by_side,
+  Schedule(std::span<const ScheduledCell> cells, std::size_t done_before, std::size_t side_by_side,
            const CellWork& work, const RunContext& run)
       : cells_(cells), done_before_(done_before), side_by_side_(side_by_side), work_(work), run_(run) {}
 
@@ -70,7 +65,7 @@ class Schedule {
                       (static_cast<int>(worker) < all % static_cast<int>(side_by_side_) ? 1 : 0);
     try {
       ThreadPool pool(std::max(share, 1));
-      while (const BenchmarkCell* cell = take()) work_on(*cell, pool);
+      while (const ScheduledCell* cell = take()) work_on(*cell, pool);
     } catch (...) {
       const std::lock_guard lock(mutex_);
       if (!failure_) failure_ = std::current_exception();
@@ -81,12 +76,12 @@ class Schedule {
     changed_.notify_all();
   }
 
-  const BenchmarkCell* take() {
+  const ScheduledCell* take() {
     const std::lock_guard lock(mutex_);
     return stop_.requested() || next_ == cells_.size() ? nullptr : &cells_[next_++];
   }
 
-  void work_on(const BenchmarkCell& cell, ThreadPool& pool) {
+  void work_on(const ScheduledCell& cell, ThreadPool& pool) {
     const Stopwatch clock;
     {
       const std::lock_guard lock(mutex_);
@@ -94,18 +89,18 @@ class Schedule {
     }
     const RunContext context = {.pool = pool, .seed = cell.seed, .isa = run_.isa, .stop = &stop_};
     try {
-      const bool is_done = work_(cell, context);
+      const bool is_done = work_(static_cast<std::size_t>(&cell - cells_.data()), context);
       const std::lock_guard lock(mutex_);
       started_.erase(&cell);
       if (!is_done) return;
       ++done_;
-      cost_done_ += cost(cell);
+      cost_done_ += cell.cost;
       seconds_done_ += clock.seconds();
-      news_.push_back(fmt::format("{}: done in {:.1f} s", cell.text(), clock.seconds()));
+      news_.push_back(fmt::format("{}: done in {:.1f} s", cell.text, clock.seconds()));
       changed_.notify_all();
     } catch (...) {
       const std::lock_guard lock(mutex_);
-      news_.push_back(cell.text() + ": ended with an error; the other cells are stopped");
+      news_.push_back(cell.text + ": ended with an error; the other cells are stopped");
       throw;
     }
   }
@@ -139,7 +134,7 @@ class Schedule {
                        .unit = "cell",
                        .seconds_left = seconds_left(),
                        .detail = fmt::format("{} running, the longest {} for {:.0f} s", started_.size(),
-                                             longest->first->text(), longest->second.seconds())});
+                                             longest->first->text, longest->second.seconds())});
   }
 
   /// From what cells have taken so far; unknown before the first is done.
@@ -147,14 +142,14 @@ class Schedule {
     if (done_ == 0) return -1.0;
     const double per_cost = seconds_done_ / cost_done_;
     double seconds = 0.0;
-    for (std::size_t i = next_; i < cells_.size(); ++i) seconds += per_cost * cost(cells_[i]);
+    for (std::size_t i = next_; i < cells_.size(); ++i) seconds += per_cost * cells_[i].cost;
     // A cell that takes longer than expected will go on for a while.
     for (const auto& [cell, clock] : started_)
-      seconds += std::max(kOverdueShare * clock.seconds(), per_cost * cost(*cell) - clock.seconds());
+      seconds += std::max(kOverdueShare * clock.seconds(), per_cost * cell->cost - clock.seconds());
     return seconds / static_cast<double>(side_by_side_);
   }
 
-  const std::vector<BenchmarkCell>& cells_;
+  std::span<const ScheduledCell> cells_;
   const std::size_t done_before_;
   const std::size_t side_by_side_;
   const CellWork& work_;
@@ -166,17 +161,17 @@ class Schedule {
   std::condition_variable changed_;
   std::size_t next_ = 0, done_ = 0, running_ = 0;
   double cost_done_ = 0.0, seconds_done_ = 0.0;
-  std::map<const BenchmarkCell*, Stopwatch> started_;
+  std::map<const ScheduledCell*, Stopwatch> started_;
   std::vector<std::string> news_;
   std::exception_ptr failure_;
 };
 
 }  // namespace
 
-ScheduleStatus run_cells(const std::vector<BenchmarkCell>& cells, const BenchmarkOptions& options,
+ScheduleStatus run_cells(std::span<const ScheduledCell> cells, std::int64_t parallel,
                          std::size_t cells_done_before, const CellWork& work, const RunContext& run) {
   if (cells.empty()) return ScheduleStatus::done;
-  return Schedule(cells, cells_done_before, cells_side_by_side(cells, options, run), work, run).run();
+  return Schedule(cells, cells_done_before, cells_side_by_side(cells, parallel, run), work, run).run();
 }
 
 }  // namespace nrec

@@ -349,7 +349,7 @@ TEST_F(Benchmark, RefusesWhatItCannotRun) {
     return line;
   };
   refuse(also({"--algorithms", "nre-d"}), 2,
-         "--algorithms: \"nre-d\" is unknown; it must be nre-a, nre-b or nre-c");
+         "--algorithms: \"nre-d\" is unknown; it must be one of nre-a, nre-b, nre-c");
   refuse(also({"--budgets", "0"}), 2, "--budgets: \"0\" must be a whole number from 10 to 1000000000");
   refuse(also({"--budgets", "1000,many"}), 2, "--budgets: \"many\" must be a whole number");
   refuse(also({"--budgets", "1000,1e3"}), 2, "--budgets: 1000 is given twice");

@@ -24,6 +24,7 @@ struct BenchmarkOptions {
   std::string sbibm;                 // folder of the published benchmark; empty: nrec's own observations
   std::vector<std::string> anchors;  // tables with published numbers
   std::string anchor_column;         // of the tables; empty: c2st_mean, else c2st
+  bool component_per_call = false;   // gaussian_mixture: the published defect (TaskOptions)
   std::int64_t parallel = 0;         // cells side by side; 0: as memory and threads allow
   NetworkOptions network;
   TrainingOptions training;  // loss is set by the algorithm of the cell

@@ -15,9 +15,10 @@
 namespace nrec {
 namespace {
 
-std::vector<BenchmarkCell> cells(std::size_t count) {
-  std::vector<BenchmarkCell> list;
-  for (std::size_t i = 0; i < count; ++i) list.push_back({"two_moons", "nre-c", 1000, i + 1});
+std::vector<ScheduledCell> cells(std::size_t count) {
+  std::vector<ScheduledCell> list;
+  for (std::size_t i = 0; i < count; ++i)
+    list.push_back({.text = "cell " + std::to_string(i), .seed = i + 1});
   return list;
 }
 
@@ -47,19 +48,17 @@ bool wait_for_stop(const RunContext& run) {
 TEST(RunCells, RunsEveryCellOnceWithItsSeedAndItsShareOfThreads) {
   ThreadPool pool(5);
   Listener listener;
-  BenchmarkOptions options;
-  options.parallel = 2;
   std::mutex mutex;
   std::vector<std::uint64_t> seeds;
   std::vector<int> threads;
-  const auto work = [&](const BenchmarkCell& cell, const RunContext& run) {
-    EXPECT_EQ(run.seed, cell.seed);
+  const auto work = [&](std::size_t cell, const RunContext& run) {
+    EXPECT_EQ(run.seed, cell + 1);
     const std::lock_guard lock(mutex);
-    seeds.push_back(cell.seed);
+    seeds.push_back(run.seed);
     threads.push_back(run.pool.num_threads());
     return true;
   };
-  EXPECT_EQ(run_cells(cells(20), options, 0, work, {.pool = pool, .log = listener}), ScheduleStatus::done);
+  EXPECT_EQ(run_cells(cells(20), 2, 0, work, {.pool = pool, .log = listener}), ScheduleStatus::done);
   std::sort(seeds.begin(), seeds.end());
   ASSERT_EQ(seeds.size(), 20u);
   for (std::size_t i = 0; i < 20; ++i) EXPECT_EQ(seeds[i], i + 1);
@@ -70,35 +69,32 @@ TEST(RunCells, RunsEveryCellOnceWithItsSeedAndItsShareOfThreads) {
 TEST(RunCells, ThrowsWhatACellThrowsAndStopsTheOthers) {
   ThreadPool pool(2);
   Listener listener;
-  BenchmarkOptions options;
-  options.parallel = 2;
   std::atomic<int> begun = 0;
-  const auto work = [&](const BenchmarkCell& cell, const RunContext& run) {
+  const auto work = [&](std::size_t cell, const RunContext& run) {
     ++begun;
-    if (cell.seed == 2) throw ShapeError("too few rows");
+    if (cell == 1) throw ShapeError("too few rows");
     return wait_for_stop(run);
   };
   try {
-    run_cells(cells(10), options, 0, work, {.pool = pool, .log = listener});
+    run_cells(cells(10), 2, 0, work, {.pool = pool, .log = listener});
     FAIL() << "nothing was thrown";
   } catch (const ShapeError& error) {
     EXPECT_STREQ(error.what(), "too few rows");
   }
   EXPECT_EQ(begun, 2) << "no cell begins after an error";
   ASSERT_EQ(listener.lines.size(), 1u);
-  EXPECT_EQ(listener.lines[0],
-            "two_moons nre-c 1000 seed 2: ended with an error; the other cells are stopped");
+  EXPECT_EQ(listener.lines[0], "cell 1: ended with an error; the other cells are stopped");
 }
 
 TEST(RunCells, EndsAtAStopAndAtTheTimeLimit) {
   ThreadPool pool(2);
-  const auto work = [](const BenchmarkCell&, const RunContext& run) { return wait_for_stop(run); };
+  const auto work = [](std::size_t, const RunContext& run) { return wait_for_stop(run); };
   StopRequest stop;
   stop.request(15);
-  EXPECT_EQ(run_cells(cells(3), {}, 0, work, {.pool = pool, .stop = &stop}), ScheduleStatus::stopped);
-  EXPECT_EQ(run_cells(cells(3), {}, 0, work, {.pool = pool, .time_limit = 0.05}),
+  EXPECT_EQ(run_cells(cells(3), 0, 0, work, {.pool = pool, .stop = &stop}), ScheduleStatus::stopped);
+  EXPECT_EQ(run_cells(cells(3), 0, 0, work, {.pool = pool, .time_limit = 0.05}),
             ScheduleStatus::budget_spent);
-  EXPECT_EQ(run_cells({}, {}, 0, work, {.pool = pool}), ScheduleStatus::done);
+  EXPECT_EQ(run_cells({}, 0, 0, work, {.pool = pool}), ScheduleStatus::done);
 }
 
 }  // namespace
