@@ -23,6 +23,7 @@ std::vector<std::unique_ptr<Verb>> make_verbs() {
   verbs.push_back(make_check_verb());
   verbs.push_back(make_compare_verb());
   verbs.push_back(make_benchmark_verb());
+  verbs.push_back(make_experiment_verb());
   verbs.push_back(make_export_verb());
   verbs.push_back(make_info_verb());
   verbs.push_back(make_worker_verb());

@@ -39,6 +39,7 @@ std::unique_ptr<Verb> make_sample_verb();
 std::unique_ptr<Verb> make_check_verb();
 std::unique_ptr<Verb> make_compare_verb();
 std::unique_ptr<Verb> make_benchmark_verb();
+std::unique_ptr<Verb> make_experiment_verb();
 std::unique_ptr<Verb> make_info_verb();
 
 /// All verbs in the order of the help.

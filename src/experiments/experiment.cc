@@ -1,0 +1,266 @@
+#include "nrec/experiments/experiment.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "commands/results.h"
+#include "experiments/experiment_cells.h"
+#include "experiments/experiment_plan.h"
+#include "experiments/findings.h"
+#include "experiments/importance_figure.h"
+#include "experiments/plot.h"
+#include "experiments/verdicts.h"
+#include "nrec/core/error.h"
+#include "nrec/core/stop.h"
+#include "nrec/io/file.h"
+#include "nrec/io/json.h"
+#include "nrec/tasks/task.h"
+
+namespace nrec {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+const std::vector<ExperimentInfo> kExperiments = {
+    {"fig1", "C2ST over the number of contrastive parameters and gamma, slcp"},
+    {"fig3", "importance-sampling diagnostic on a problem where all is known, NRE-C against NRE-B"},
+    {"fig4", "C2ST against the number of contrastive parameters, mean over tasks, three regimes"},
+    {"fig5", "bounds I0 and I1 on the mutual information against epoch, three gammas, slcp"},
+    {"fig6", "fig4 by task"},
+    {"fig7", "validation losses against epoch, new simulations for every mini-batch (joint)"},
+    {"fig8", "the same, new contrastive parameters for every mini-batch (prior)"},
+    {"fig9", "the same, fixed simulations"},
+    {"fig10", "fig9 for slcp and the large network"},
+    {"fig11", "fig10 with the same loss, gamma = 1 and K = 1, for all networks"},
+    {"fig12", "fig5 for all gammas and numbers of contrastive parameters"},
+    {"fig13", "bound I0 on the mutual information against C2ST, slcp"},
+    {"fig14", "log Z against epoch, NRE-B and all gammas, slcp"},
+    {"table1", "C2ST, mean over ten tasks, beside the published algorithms"},
+    {"table2", "settings of the networks of table1"},
+    {"table3", "C2ST of the first five tasks, beside the published NRE-C"},
+    {"table4", "C2ST of the other five"},
+    {"convergence", "NRE-C and NRE-B with gradients that are reset, and accumulated as published"},
+    {"verdicts", "what the checks say of networks of known quality"},
+};
+constexpr std::size_t kTasksPerTable = 5;
+
+bool is_training_only(const std::string& name) { return name == "table2"; }
+
+OutputOptions always_going_on(OutputOptions output) {
+  if (output.out.empty())
+    throw UsageError("--out is missing; name the folder of the experiments, in which they can go on: --out DIR");
+  output.resume = !output.overwrite;
+  return output;
+}
+
+std::vector<std::string> owned_files(const std::string& name) {
+  std::vector<std::string> owned = {name + ".csv", name + "_claims.csv", name + ".json"};
+  for (const char* ending : {".gp", ".svg", ".png"}) owned.push_back(name + ending);
+  return owned;
+}
+
+std::vector<std::string_view> views(const std::vector<std::string>& words) {
+  return {words.begin(), words.end()};
+}
+
+/// One call of run_experiment().
+class ExperimentRun {
+ public:
+  ExperimentRun(const ExperimentOptions& options, const OutputOptions& output, const RunContext& run)
+      : options_(with_tables_tasks(options)),
+        output_(always_going_on(output)),
+        run_(run),
+        plan_(experiment_plan(options_)),
+        owned_(owned_files(options.name)),
+        folder_(checked_out(), views(owned_), output_) {
+    result_.command.folder = folder_.path();
+    start_record();
+  }
+
+  ExperimentResult result() {
+    folder_.clear();
+    std::optional<Findings> findings = options_.name == "fig3" ? importance() : from_cells();
+    if (findings) write(*findings);
+    finish();
+    return std::move(result_);
+  }
+
+ private:
+  /// table3 and table4 share the tasks among them.
+  static ExperimentOptions with_tables_tasks(ExperimentOptions options) {
+    if (!options.tasks.empty() || options.size == "quick") return options;
+    const std::vector<std::string>& all = tasks();
+    if (options.name == "table3") options.tasks.assign(all.begin(), all.begin() + kTasksPerTable);
+    if (options.name == "table4") options.tasks.assign(all.begin() + kTasksPerTable, all.end());
+    return options;
+  }
+  static const std::vector<std::string>& tasks() { return task_names(); }
+
+  fs::path checked_out() const {
+    std::error_code code;
+    if (!options_.sbibm.empty() && !fs::is_directory(fs::path(options_.sbibm) / "tasks", code))
+      throw IoError(options_.sbibm +
+                    ": holds no folder tasks; --sbibm names the folder of the published benchmark; without it "
+                    "nrec makes its own observations");
+    if (!options_.anchors.empty() && !fs::is_directory(options_.anchors, code))
+      throw IoError(options_.anchors +
+                    ": is no folder; --anchors names the folder with the tables of published numbers");
+    return output_.out;
+  }
+
+  void start_record() {
+    Record& record = result_.command.record;
+    record.set("schema_version", Record::kSchemaVersion);
+    record.set("command", "experiment");
+    record.set("nrec_version", nrec_version());
+    record.set("command_line", output_.command_line);
+    record.set("experiment", options_.name);
+    record.set("size", options_.size);
+    record.set("faithful", options_.faithful);
+    record.set("threads", run_.pool.num_threads());
+    record.set("networks", plan_.cells.size());
+  }
+
+  RunContext rest() const {
+    RunContext context = run_;
+    context.time_limit = run_.time_limit - watch_.seconds();
+    return context;
+  }
+
+  std::optional<Findings> from_cells() {
+    CellResults results;
+    if (!is_training_only(options_.name)) {
+      results = run_experiment_cells(plan_, options_, folder_.path(), rest());
+      result_.command.record.set("networks_done", results.cells.size());
+      if (results.status != ScheduleStatus::done) {
+        cut_off(results.status == ScheduleStatus::stopped,
+                fmt::format("{} of {} networks are done", results.cells.size(), plan_.cells.size()));
+        if (results.cells.empty()) return std::nullopt;
+      }
+    }
+    if (options_.name == "verdicts") {
+      if (result_.command.status != CommandStatus::done) return std::nullopt;
+      std::optional<Findings> verdicts = verdict_table(plan_, results, folder_.path(), rest());
+      if (!verdicts) cut_off(run_.stop_requested(), "not all networks are checked");
+      return verdicts;
+    }
+    return found(results);
+  }
+
+  Findings found(const CellResults& results) const {
+    const std::string& name = options_.name;
+    if (name == "fig1") return c2st_map(plan_, results, options_.anchors);
+    if (name == "fig4" || name == "fig6") return c2st_against_count(plan_, results, options_.anchors);
+    if (name == "fig5" || name == "fig12") return information_curves(plan_, results);
+    if (name == "fig13") return information_against_c2st(plan_, results, options_.anchors);
+    if (name == "fig14") return partition_curves(plan_, results);
+    if (name == "convergence") return convergence_curves(plan_, results);
+    if (name.starts_with("table")) return benchmark_tables(plan_, results, options_.anchors);
+    return loss_curves(plan_, results);
+  }
+
+  std::optional<Findings> importance() {
+    ImportanceFigure figure = importance_figure(options_, folder_.path(), rest());
+    if (figure.status != CommandStatus::done)
+      cut_off(figure.status == CommandStatus::stopped, figure.message);
+    return std::move(figure.findings);
+  }
+
+  void cut_off(bool is_stop, const std::string& count) {
+    result_.command.status = is_stop ? CommandStatus::stopped : CommandStatus::budget_spent;
+    result_.command.message = fmt::format("{}; {}; the same command goes on",
+                                          is_stop ? "stopped on request" : "time limit reached", count);
+  }
+
+  void write(const Findings& findings) {
+    for (const TableFile& table : findings.tables)
+      write_file(folder_.file(options_.name + table.suffix + ".csv"), table.csv);
+    TidyTable claims("_claims", {"claim", "state", "found", "published"});
+    for (const Claim& one : findings.claims)
+      claims.add({one.text, std::string(claim_state_name(one.state)), one.found, one.anchor});
+    write_file(folder_.file(options_.name + "_claims.csv"), claims.csv());
+    result_.claims = findings.claims;
+    if (findings.figure.panels.empty()) return;
+    const std::string problem = draw_figure(findings.figure, folder_.path(), options_.name, run_);
+    if (!problem.empty()) run_.log.warning(problem);
+    result_.command.record.set("figure", problem.empty() ? options_.name + ".svg" : problem);
+  }
+
+  void finish() {
+    CommandResult& command = result_.command;
+    if (command.status == CommandStatus::done)
+      command.message = fmt::format("{} is done", options_.name);
+    std::vector<std::string> texts, states, found, published;
+    for (const Claim& one : result_.claims) {
+      texts.push_back(one.text);
+      states.emplace_back(claim_state_name(one.state));
+      found.push_back(one.found);
+      published.push_back(one.anchor);
+    }
+    command.record.set("claims", RecordValue(texts));
+    command.record.set("claims_state", RecordValue(states));
+    command.record.set("claims_found", RecordValue(found));
+    command.record.set("claims_published", RecordValue(published));
+    command.record.set("status", command_status_name(command.status));
+    command.record.set("message", command.message);
+    command.record.set("seconds", watch_.seconds());
+    write_file(folder_.file(options_.name + ".json"), record_to_json(with_valid_text(command.record)) + "\n");
+  }
+
+  const ExperimentOptions options_;
+  const OutputOptions output_;
+  const RunContext& run_;
+  Stopwatch watch_;
+  const ExperimentPlan plan_;
+  const std::vector<std::string> owned_;
+  OutputFolder folder_;
+  ExperimentResult result_;
+};
+
+}  // namespace
+
+const std::vector<ExperimentInfo>& experiments() { return kExperiments; }
+
+std::string_view claim_state_name(ClaimState state) {
+  switch (state) {
+    case ClaimState::reproduced: return "reproduced";
+    case ClaimState::differs: return "differs";
+    case ClaimState::not_reproduced: return "not reproduced";
+    case ClaimState::not_tested: return "not tested";
+  }
+  return "";
+}
+
+void describe(OptionTable& table, ExperimentOptions& options) {
+  table.add("", "size", &options.size, {"quick", "medium", "full"},
+            "quick: in a minute or so, to see that it works; medium: the corners of the published grid; full: all "
+            "of it");
+  table.add("", "faithful", &options.faithful,
+            "with the quirks of the published code: gradients that accumulate within an epoch, statistics of the "
+            "first mini-batch, one component of gaussian_mixture per network, independent contrastive sets, 21 "
+            "steps");
+  table.add("", "tasks", &options.tasks, "tasks (docs/methods/tasks.md); without it those of the experiment");
+  table.add("", "regimes", &options.regimes, "of fixed, prior, joint");
+  table.add("", "architectures", &options.architectures, "small: 2 blocks of 50; large: 3 blocks of 128");
+  table.add("", "gammas", &options.gammas, "odds of dependent to independent classes, for NRE-C");
+  table.add("", "counts", &options.counts, "contrastive parameters: K + 1 for NRE-C, atoms for NRE-B");
+  table.add("", "budgets", &options.budgets, "simulations per network, of the tables and of verdicts");
+  table.add("", "seeds", &options.seeds, "one network per seed: 1-5 or 1,7");
+  table.add("", "observations", &options.observations, "observations of every task, by number");
+  table.add("", "sbibm", &options.sbibm, {},
+            "folder of the published benchmark (it holds tasks/); without it nrec makes its own observations");
+  table.add("", "anchors", &options.anchors, {},
+            "folder with tables of published numbers; without it claims that need them are not tested");
+  table.add("", "parallel", &options.parallel, {.low = 0, .high = 1024},
+            "networks side by side; 0: as many as threads and memory allow");
+}
+
+ExperimentResult run_experiment(const ExperimentOptions& options, const OutputOptions& output,
+                                const RunContext& run) {
+  return ExperimentRun(options, output, run).result();
+}
+
+}  // namespace nrec

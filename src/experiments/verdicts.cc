@@ -1,0 +1,132 @@
+#include "experiments/verdicts.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+
+#include "nrec/core/error.h"
+#include "nrec/core/random.h"
+#include "nrec/core/stop.h"
+#include "nrec/diagnostics/full_check.h"
+#include "nrec/io/file.h"
+#include "nrec/io/json.h"
+
+namespace nrec {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kHeldOut = 1000, kQuickHeldOut = 200;
+constexpr double kGood = 0.6, kBad = 0.8;  // C2ST
+constexpr double kLeastFlagged = 0.95, kMostFalse = 0.10;
+constexpr std::array kColumns = {Verdict::trusted, Verdict::cannot_tell, Verdict::not_trusted};
+
+std::string text_of(const Record& record, const char* name) {
+  const RecordValue* value = record.find(name);
+  const auto* text = value ? std::get_if<std::string>(value) : nullptr;
+  return text ? *text : std::string();
+}
+
+Record check_network(const CellResult& result, bool is_quick, const RunContext& run) {
+  const RatioEstimator estimator = load_estimator(result.estimator);
+  const std::unique_ptr<Task> task = cell_task(result.cell->options, result.cell->cell);
+  const std::uint64_t seed = RandomStream(result.cell->cell.seed, Stream::check).bits64();
+  SimulationSet held_out = simulate_from_prior(task->prior(), task->simulator(),
+                                               is_quick ? kQuickHeldOut : kHeldOut, seed, run.pool);
+  held_out = without_failures(std::move(held_out), FailureRule::drop);
+  const CheckData data{.theta = held_out.theta, .x = held_out.x, .simulator = &task->simulator()};
+  const Stopwatch watch;
+  const CheckReport report = full_check(estimator, data, {}, run);
+  Record record;
+  record.set("verdict", verdict_name(report.verdict));
+  record.set("reason", report.sentence);
+  record.set("held_out", held_out.num_rows());
+  record.set("seconds", watch.seconds());
+  const RecordValue* complete = report.record.find("complete");
+  record.set("complete", complete && std::get<bool>(*complete));
+  return record;
+}
+
+/// Names of the qualities, in the order of the confusion table.
+const char* quality_of(double c2st) {
+  if (std::isnan(c2st)) return "unknown";
+  return c2st < kGood ? "good" : c2st > kBad ? "bad" : "between";
+}
+
+std::vector<Claim> claims_of(const std::map<std::string, std::map<std::string, int>>& counts, bool is_quick) {
+  const auto share = [&](const std::string& quality) {
+    int flagged = 0, all = 0;
+    const auto found = counts.find(quality);
+    if (found == counts.end()) return std::pair{0, 0};
+    for (const auto& [verdict, count] : found->second) {
+      all += count;
+      if (verdict == verdict_name(Verdict::not_trusted)) flagged += count;
+    }
+    return std::pair{flagged, all};
+  };
+  const auto [bad_flagged, bad] = share("bad");
+  const auto [good_flagged, good] = share("good");
+  return {claim("networks with C2ST above 0.8 are not trusted (95 % of them)",
+                bad_flagged >= kLeastFlagged * bad, bad > 0 && !is_quick,
+                fmt::format("{} of {}", bad_flagged, bad)),
+          claim("networks with C2ST below 0.6 are rarely refused (10 % of them at most)",
+                good_flagged <= kMostFalse * good, good > 0 && !is_quick,
+                fmt::format("{} of {}", good_flagged, good))};
+}
+
+}  // namespace
+
+std::optional<Findings> verdict_table(const ExperimentPlan& plan, const CellResults& results,
+                                      const fs::path& folder, const RunContext& run) {
+  Findings findings;
+  TidyTable table("", {"task", "budget", "seed", "c2st_mean", "quality", "verdict", "reason", "check_seconds"});
+  std::map<std::string, std::map<std::string, int>> counts;
+  const Stopwatch watch;
+  fs::create_directories(folder / "verdicts");
+  std::size_t done = 0;
+  for (const CellResult& result : results.cells) {
+    run.log.progress({.stage = "verdicts",
+                      .done = static_cast<double>(done++),
+                      .total = static_cast<double>(results.cells.size()),
+                      .unit = "network",
+                      .detail = result.cell->text()});
+    if (result.estimator.empty()) continue;
+    const fs::path file = folder / "verdicts" / result.estimator.filename().replace_extension(".json");
+    Record verdict;
+    std::error_code code;
+    if (fs::exists(file, code)) {
+      verdict = record_from_json(read_file(file), file.string());
+    } else {
+      verdict = check_network(result, plan.is_quick, run);
+      const RecordValue* complete = verdict.find("complete");
+      if (run.stop_requested() || watch.seconds() > run.time_limit || !std::get<bool>(*complete))
+        return std::nullopt;
+      write_file(file, record_to_json(verdict) + "\n");
+    }
+    const double c2st = mean_of(result.list("c2st"));
+    const std::string quality = quality_of(c2st), word = text_of(verdict, "verdict");
+    ++counts[quality][word];
+    const RecordValue* seconds = verdict.find("seconds");
+    const auto* real = seconds ? std::get_if<double>(seconds) : nullptr;
+    const BenchmarkCell& cell = result.cell->cell;
+    table.add({cell.task, fmt::format("{}", cell.budget), fmt::format("{}", cell.seed), cell_text(c2st), quality,
+               word, text_of(verdict, "reason"), real ? cell_text(*real) : std::string()});
+  }
+  TidyTable confusion("_confusion", {"quality", "trusted", "cannot tell", "not trusted"});
+  for (const auto& [quality, verdicts] : counts) {
+    std::vector<std::string> row = {quality};
+    for (const Verdict verdict : kColumns) {
+      const auto found = verdicts.find(std::string(verdict_name(verdict)));
+      row.push_back(fmt::format("{}", found == verdicts.end() ? 0 : found->second));
+    }
+    confusion.add(std::move(row));
+  }
+  findings.claims = claims_of(counts, plan.is_quick);
+  findings.tables.push_back(table.file());
+  findings.tables.push_back(confusion.file());
+  return findings;
+}
+
+}  // namespace nrec

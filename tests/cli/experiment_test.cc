@@ -1,0 +1,143 @@
+// nrec experiment: tables, figures and claims, going on after any end, refusals.
+#include <signal.h>
+
+#include <algorithm>
+#include <chrono>
+#include <sstream>
+#include <thread>
+
+#include "nrec/io/json.h"
+#include "program.h"
+
+namespace nrec::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Networks of a fraction of a second.
+Words tiny(const std::string& name, const std::string& out, const Words& more = {}) {
+  Words words = {"experiment", name, "--quick", "--max-num-epochs", "3", "--num-samples", "200", "--norm", "layer",
+                 "--batch-size", "512", "--observations", "1", "--out", out};
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+class Experiment : public ProgramTest {
+ protected:
+  std::size_t files(const std::string& folder) const {
+    std::error_code code;
+    std::size_t count = 0;
+    for (const auto& entry : fs::directory_iterator(folder_ / folder, code))
+      count += !entry.path().filename().string().starts_with(".");
+    return count;
+  }
+  void refuse(const Words& line, int code, const std::string& message) const {
+    const Outcome outcome = run(line);
+    EXPECT_EQ(outcome.code, code) << outcome.err;
+    expect_in(outcome.err, message);
+    EXPECT_FALSE(exists("e")) << "something was written: " << message;
+  }
+};
+
+/// Rows of a table without the last columns, which hold seconds.
+std::string without_columns(const std::string& csv, int count) {
+  std::istringstream lines(csv);
+  std::string line, result;
+  while (std::getline(lines, line)) {
+    for (int i = 0; i < count; ++i) line.resize(line.rfind(','));
+    result += line + "\n";
+  }
+  return result;
+}
+
+TEST_F(Experiment, ListsWhatThereIs) {
+  const Outcome outcome = run({"experiment", "list"});
+  EXPECT_EQ(outcome.code, 0);
+  for (const char* name : {"fig1 ", "fig3 ", "fig14 ", "table4 ", "convergence ", "verdicts "})
+    expect_in(outcome.out, name);
+}
+
+TEST_F(Experiment, WritesTablesFigureClaimsAndRecord) {
+  const Outcome outcome = run(tiny("fig13", "e", {"--counts", "2,5", "--gammas", "0.1,1"}));
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  expect_in(outcome.out, "not tested");
+  EXPECT_EQ(outcome.last_line(), "nrec experiment: done: fig13 is done; results in e");
+  const std::string csv = content("e/fig13.csv");
+  expect_in(csv, "task,gamma,count,seed,min_negative_i0,epoch,c2st_mean,published_min_negative_i0\nslcp,0.1,2,1,");
+  EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 5);
+  EXPECT_TRUE(exists("e/fig13.gp"));
+  expect_in(content("e/fig13_claims.csv"), "claim,state,found,published\n");
+  const Record record = record_from_json(content("e/fig13.json"), "fig13.json");
+  EXPECT_EQ(std::get<std::string>(*record.find("status")), "done");
+  EXPECT_EQ(std::get<std::int64_t>(*record.find("networks_done")), 4);
+  EXPECT_EQ(files("e/networks"), 8u) << "a network and the facts of its training each";
+  EXPECT_EQ(files("e/measured"), 4u);
+  EXPECT_FALSE(exists("e/running"));
+}
+
+TEST_F(Experiment, ExperimentsShareTheirNetworks) {
+  ASSERT_EQ(run(tiny("fig14", "e", {"--counts", "2", "--gammas", "1"})).code, 0);
+  EXPECT_EQ(files("e/networks"), 4u) << "NRE-C and NRE-B";
+  EXPECT_EQ(files("e/measured"), 0u);
+  ASSERT_EQ(run(tiny("fig1", "e", {"--counts", "2", "--gammas", "1"})).code, 0);
+  EXPECT_EQ(files("e/networks"), 4u) << "they were there already";
+  EXPECT_EQ(files("e/measured"), 2u);
+  const Outcome again = run(tiny("fig1", "e", {"--counts", "2", "--gammas", "1"}));
+  expect_in(again.err, "2 of 2 networks are done already");
+}
+
+TEST_F(Experiment, GoesOnAfterAKillToTheSameTable) {
+  const Words more = {"--counts", "2,5", "--gammas", "0.1,1", "--max-num-epochs", "40"};
+  Words words = tiny("fig5", "whole", more);
+  words.erase(std::find(words.begin(), words.end(), "--max-num-epochs"),
+              std::find(words.begin(), words.end(), "--max-num-epochs") + 2);
+  ASSERT_EQ(run(words).code, 0);
+  *std::find(words.begin(), words.end(), "whole") = "broken";
+  RunningProgram program = start(words);
+  for (int i = 0; i < 2000 && files("broken/networks") < 4; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  program.send(SIGKILL);
+  EXPECT_EQ(program.wait().code, 128 + SIGKILL);
+  EXPECT_LT(files("broken/networks"), 12u) << "it had ended before the kill";
+  ASSERT_EQ(run(words).code, 0);
+  EXPECT_EQ(content("whole/fig5.csv"), content("broken/fig5.csv"));
+  EXPECT_EQ(content("whole/fig5_claims.csv"), content("broken/fig5_claims.csv"));
+}
+
+TEST_F(Experiment, TheTimeLimitKeepsWhatIsDone) {
+  const Outcome outcome = run(tiny("fig5", "e", {"--time-limit", "0.01"}));
+  EXPECT_EQ(outcome.code, 5) << outcome.err;
+  expect_in(outcome.last_line(), "the same command goes on");
+}
+
+TEST_F(Experiment, TablesVerdictsAndTheDiagnosticRun) {
+  const Words two = {"--tasks", "two_moons"};
+  ASSERT_EQ(run(tiny("table3", "e", two)).code, 0);
+  expect_in(content("e/table3.csv"), "\ntwo_moons,500,NRE-C,1,0.");
+  const Outcome verdicts = run(tiny("verdicts", "e", two));
+  ASSERT_EQ(verdicts.code, 0) << verdicts.err;
+  EXPECT_EQ(files("e/networks"), 2u) << "those of the table";
+  expect_in(content("e/verdicts_confusion.csv"), "quality,trusted,cannot tell,not trusted\n");
+  EXPECT_EQ(files("e/verdicts"), 1u);
+  const std::string settings = (run(tiny("table2", "e", two)), content("e/table2.csv"));
+  expect_in(settings, "500,options.network.norm,\"\"\"layer\"\"\"");
+  Words fig3 = {"experiment", "fig3", "--quick", "--max-num-epochs", "2", "--out", "e"};
+  ASSERT_EQ(run(fig3).code, 0);
+  EXPECT_TRUE(exists("e/fig3_roc.csv"));
+}
+
+TEST_F(Experiment, RefusesWhatItCannotDo) {
+  refuse({"experiment", "fig33", "--out", "e"}, 2, "experiment \"fig33\" is unknown");
+  refuse({"experiment", "fig33", "--out", "e"}, 2, "did you mean \"fig3\"?");
+  refuse({"experiment", "fig5"}, 2, "--out is missing");
+  refuse({"experiment", "fig5", "--quick", "--full", "--out", "e"}, 2, "--quick, --full and --size: give one of them");
+  refuse({"experiment", "fig5", "--gammas", "0", "--out", "e"}, 2, "--gammas: \"0\" must be a number > 0");
+  refuse({"experiment", "fig5", "--counts", "1", "--out", "e"}, 2, "--counts: \"1\" must be a whole number from 2");
+  refuse({"experiment", "fig5", "--regimes", "joined", "--out", "e"}, 2, "--regimes: \"joined\" is unknown");
+  refuse({"experiment", "fig5", "--gamma", "3", "--out", "e"}, 2, "--gamma: is what an experiment varies or holds");
+  refuse({"experiment", "fig5", "--anchors", "nowhere", "--out", "e"}, 3, "nowhere: is no folder");
+  refuse({"experiment", "fig5", "--sbibm", "nowhere", "--out", "e"}, 3, "nowhere: holds no folder tasks");
+}
+
+}  // namespace
+}  // namespace nrec::cli
