@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "commands/results.h"
+#include "experiments/benchmark_folder.h"
 #include "experiments/experiment_cells.h"
 #include "experiments/experiment_plan.h"
 #include "experiments/findings.h"
@@ -73,7 +74,7 @@ class ExperimentRun {
       : options_(with_tables_tasks(options)),
         output_(always_going_on(output)),
         run_(run),
-        plan_(experiment_plan(options_)),
+        plan_(plan_of(options_)),
         owned_(owned_files(options.name)),
         folder_(checked_out(), views(owned_), output_) {
     result_.command.folder = folder_.path();
@@ -96,6 +97,15 @@ class ExperimentRun {
     if (options.name == "table3") options.tasks.assign(all.begin(), all.begin() + kTasksPerTable);
     if (options.name == "table4") options.tasks.assign(all.begin() + kTasksPerTable, all.end());
     return options;
+  }
+  static ExperimentPlan plan_of(const ExperimentOptions& options) {
+    ExperimentPlan plan = experiment_plan(options);
+    if (!options.benchmark.empty()) {
+      if (options.name != "verdicts")
+        throw UsageError("--benchmark: only verdicts looks at the networks of a benchmark; leave it out");
+      plan.cells = benchmark_plan_cells(options.benchmark);
+    }
+    return plan;
   }
   static const std::vector<std::string>& tasks() { return task_names(); }
 
@@ -132,7 +142,10 @@ class ExperimentRun {
 
   std::optional<Findings> from_cells() {
     CellResults results;
-    if (!is_training_only(options_.name)) {
+    if (!options_.benchmark.empty()) {
+      results = benchmark_cells(options_.benchmark, plan_.cells);
+      result_.command.record.set("networks", results.cells.size());
+    } else if (!is_training_only(options_.name)) {
       results = run_experiment_cells(plan_, options_, folder_.path(), rest());
       result_.command.record.set("networks_done", results.cells.size());
       if (results.status != ScheduleStatus::done) {
@@ -254,6 +267,9 @@ void describe(OptionTable& table, ExperimentOptions& options) {
             "folder of the published benchmark (it holds tasks/); without it nrec makes its own observations");
   table.add("", "anchors", &options.anchors, {},
             "folder with tables of published numbers; without it claims that need them are not tested");
+  table.add("", "benchmark", &options.benchmark, {},
+            "verdicts: folder of a benchmark (nrec benchmark --out) whose networks are checked; without it the "
+            "experiment trains its own");
   table.add("", "parallel", &options.parallel, {.low = 0, .high = 1024},
             "networks side by side; 0: as many as threads and memory allow");
 }

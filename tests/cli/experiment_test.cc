@@ -126,6 +126,18 @@ TEST_F(Experiment, TablesVerdictsAndTheDiagnosticRun) {
   EXPECT_TRUE(exists("e/fig3_roc.csv"));
 }
 
+TEST_F(Experiment, VerdictsOnTheNetworksOfABenchmark) {
+  ASSERT_EQ(run({"benchmark", "--tasks", "two_moons", "--budgets", "200", "--observations", "1", "--num-samples", "100",
+                 "--hidden-features", "8", "--num-blocks", "1", "--norm", "layer", "--num-classes", "4",
+                 "--batch-size", "32", "--max-num-epochs", "2", "--out", "b"})
+                .code,
+            0);
+  const Outcome outcome = run({"experiment", "verdicts", "--quick", "--benchmark", "b", "--out", "e"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  expect_in(content("e/verdicts.csv"), "\ntwo_moons,200,1,");
+  EXPECT_EQ(files("e/networks"), 0u) << "none was trained";
+}
+
 TEST_F(Experiment, RefusesWhatItCannotDo) {
   refuse({"experiment", "fig33", "--out", "e"}, 2, "experiment \"fig33\" is unknown");
   refuse({"experiment", "fig33", "--out", "e"}, 2, "did you mean \"fig3\"?");
@@ -136,6 +148,8 @@ TEST_F(Experiment, RefusesWhatItCannotDo) {
   refuse({"experiment", "fig5", "--regimes", "joined", "--out", "e"}, 2, "--regimes: \"joined\" is unknown");
   refuse({"experiment", "fig5", "--gamma", "3", "--out", "e"}, 2, "--gamma: is what an experiment varies or holds");
   refuse({"experiment", "fig5", "--anchors", "nowhere", "--out", "e"}, 3, "nowhere: is no folder");
+  refuse({"experiment", "fig5", "--benchmark", "b", "--out", "e"}, 2, "--benchmark: only verdicts");
+  refuse({"experiment", "verdicts", "--benchmark", "b", "--out", "e"}, 3, "b: holds no finished cells");
   refuse({"experiment", "fig5", "--sbibm", "nowhere", "--out", "e"}, 3, "nowhere: holds no folder tasks");
 }
 

@@ -38,6 +38,8 @@ struct ExperimentOptions {
   std::string sbibm;  // folder of the published benchmark; empty: nrec's own observations
   std::string
       anchors;  // folder with tables of published numbers; empty: claims that need them are not tested
+  /// verdicts: folder of a benchmark whose networks are checked; empty: networks of its own.
+  std::string benchmark;
   std::int64_t parallel = 0;  // networks side by side; 0: as memory and threads allow
   /// Flags of [network], [training], [sampling] on top of what the experiment sets.
   std::vector<OptionOverride> settings;
