@@ -47,7 +47,8 @@ class ExperimentVerb final : public Verb {
     table.add("run", "isa", &run_.isa, run_table.find("run", "isa")->choices,
               run_table.find("run", "isa")->help);
     syntax_.notes =
-        "Flags of [network], [training] and [sampling] replace what the experiment sets, where it does not vary "
+        "Flags of [network], [training] and [sampling] replace what the experiment sets, where it does not "
+        "vary "
         "it. The same command in the same folder goes on; docs/howto/experiment.md.";
   }
 
@@ -75,8 +76,7 @@ class ExperimentVerb final : public Verb {
 
  private:
   void take_size() {
-    if (quick_ + full_ + is_size_given_ > 1)
-      throw UsageError("--quick, --full and --size: give one of them");
+    if (quick_ + full_ + is_size_given_ > 1) throw UsageError("--quick, --full and --size: give one of them");
     if (quick_) options_.size = "quick";
     if (full_) options_.size = "full";
   }

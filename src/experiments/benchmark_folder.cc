@@ -20,7 +20,8 @@ T value_of(const Record& record, const char* name, const fs::path& path) {
   const RecordValue* value = record.find(name);
   const T* found = value ? std::get_if<T>(value) : nullptr;
   if (!found)
-    throw IoError(fmt::format("{}: is no record of a cell of a benchmark, because {} is missing", path.string(), name));
+    throw IoError(
+        fmt::format("{}: is no record of a cell of a benchmark, because {} is missing", path.string(), name));
   return *found;
 }
 
@@ -38,15 +39,17 @@ std::vector<ExperimentCell> benchmark_plan_cells(const std::string& folder) {
       paths.push_back(entry.path());
   }
   if (paths.empty())
-    throw IoError(fmt::format("{}: holds no finished cells of a benchmark; --benchmark names the folder that "
-                              "nrec benchmark --out made",
-                              folder));
+    throw IoError(
+        fmt::format("{}: holds no finished cells of a benchmark; --benchmark names the folder that "
+                    "nrec benchmark --out made",
+                    folder));
   std::sort(paths.begin(), paths.end());
   std::vector<ExperimentCell> cells;
   for (const fs::path& path : paths) {
     const Record record = record_from_json(read_file(path), path.string());
     ExperimentCell cell;
-    cell.cell = {value_of<std::string>(record, "task", path), value_of<std::string>(record, "algorithm", path),
+    cell.cell = {value_of<std::string>(record, "task", path),
+                 value_of<std::string>(record, "algorithm", path),
                  value_of<std::int64_t>(record, "budget", path),
                  static_cast<std::uint64_t>(value_of<std::int64_t>(record, "seed", path))};
     cell.is_measured = true;

@@ -14,8 +14,7 @@ namespace nrec {
 namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-constexpr const char* kBaselines[] = {"REJ-ABC", "SMC-ABC", "NLE",    "NPE",   "NRE-B",
-                                      "SNLE",    "SNPE",    "SNRE-B"};
+constexpr const char* kBaselines[] = {"REJ-ABC", "SMC-ABC", "NLE", "NPE", "NRE-B", "SNLE", "SNPE", "SNRE-B"};
 
 /// C2ST of all seeds and observations of a task and budget.
 struct Entry {
@@ -36,19 +35,17 @@ Entries entries_of(const CellResults& results, const std::string& anchors) {
     entry.seconds[0].push_back(result.number("train_seconds"));
     entry.seconds[1].push_back(result.number("sample_seconds"));
     entry.seconds[2].push_back(result.number("metric_seconds"));
-    const std::map<std::string, std::string> where = {{"task", cell.task},
-                                                      {"budget", fmt::format("{}", cell.budget)},
-                                                      {"algorithm", "NRE-C"}};
+    const std::map<std::string, std::string> where = {
+        {"task", cell.task}, {"budget", fmt::format("{}", cell.budget)}, {"algorithm", "NRE-C"}};
     // Seeds that collapsed do so because of a defect that is not reproduced here.
     entry.published = published.number(where, "c2st_mean_without_collapsed");
     entry.published_sd = published.number(where, "c2st_std_over_seeds");
     if (published.number(where, "n_collapsed_seeds") > 0) entry.published_sd = kNan;
     if (cell.task == "gaussian_mixture" && !result.cell->options.component_per_call) {
       // NRE-C was published for the defective simulator only; NRE-B was run again with the right one.
-      entry.published = mixture.number({{"task", cell.task},
-                                        {"budget", fmt::format("{}", cell.budget)},
-                                        {"algorithm", "NRE-B"}},
-                                       "c2st_mean");
+      entry.published = mixture.number(
+          {{"task", cell.task}, {"budget", fmt::format("{}", cell.budget)}, {"algorithm", "NRE-B"}},
+          "c2st_mean");
       entry.published_sd = kNan;
     }
   }
@@ -72,19 +69,20 @@ Claim published_claim(const Entries& entries) {
     agreeing += fits;
     better += difference < 0;
     if (!fits)
-      misses += fmt::format("; {} {}: {:.3f} against {:.3f}", key.second, key.first, mean_of(entry.seed_means),
-                            entry.published);
+      misses += fmt::format("; {} {}: {:.3f} against {:.3f}", key.second, key.first,
+                            mean_of(entry.seed_means), entry.published);
   }
   return claim("C2ST of NRE-C is within the tolerance of the published one, or better", agreeing == compared,
                compared > 0,
-               fmt::format("{} of {} cells, {} of them below the published mean{}", agreeing, compared, better,
-                           misses),
+               fmt::format("{} of {} cells, {} of them below the published mean{}", agreeing, compared,
+                           better, misses),
                compared > 0 ? "cnre_sbibm_c2st.csv" : "");
 }
 
 TidyTable tasks_table(const Entries& entries) {
-  TidyTable table("", {"task", "budget", "algorithm", "num_seeds", "c2st_mean", "c2st_sd_over_seeds", "c2st_published",
-                       "difference", "tolerance", "train_seconds", "sample_seconds", "metric_seconds"});
+  TidyTable table(
+      "", {"task", "budget", "algorithm", "num_seeds", "c2st_mean", "c2st_sd_over_seeds", "c2st_published",
+           "difference", "tolerance", "train_seconds", "sample_seconds", "metric_seconds"});
   for (const auto& [key, entry] : entries) {
     const double mean = mean_of(entry.seed_means);
     table.add({key.second, fmt::format("{}", key.first), "NRE-C", fmt::format("{}", entry.seed_means.size()),
@@ -117,14 +115,16 @@ TidyTable averages_table(const Entries& entries, const std::string& anchors, std
     for (const char* algorithm : kBaselines) {
       std::vector<double> values;
       for (const std::string& name : names)
-        values.push_back(baselines.number({{"task", name}, {"budget", text}, {"algorithm", algorithm}}, "c2st_mean"));
+        values.push_back(
+            baselines.number({{"task", name}, {"budget", text}, {"algorithm", algorithm}}, "c2st_mean"));
       if (std::any_of(values.begin(), values.end(), is_nan)) continue;
       table.add({text, algorithm, "published", count, cell_text(mean_of(values))});
       if (std::string_view(algorithm) == "NRE-B") b = mean_of(values);
     }
-    claims.push_back(claim(fmt::format("{} simulations: NRE-C beats the published NRE-B on the mean over tasks", budget),
-                           mean_of(own) < b, std::isfinite(b),
-                           fmt::format("{:.3f} against {:.3f} over {} tasks", mean_of(own), b, names.size())));
+    claims.push_back(
+        claim(fmt::format("{} simulations: NRE-C beats the published NRE-B on the mean over tasks", budget),
+              mean_of(own) < b, std::isfinite(b),
+              fmt::format("{:.3f} against {:.3f} over {} tasks", mean_of(own), b, names.size())));
   }
   return table;
 }
@@ -147,7 +147,8 @@ TidyTable settings_table(const ExperimentPlan& plan) {
 
 }  // namespace
 
-Findings benchmark_tables(const ExperimentPlan& plan, const CellResults& results, const std::string& anchors) {
+Findings benchmark_tables(const ExperimentPlan& plan, const CellResults& results,
+                          const std::string& anchors) {
   Findings findings;
   if (plan.name == "table2") {
     findings.tables.push_back(settings_table(plan).file());
@@ -155,7 +156,8 @@ Findings benchmark_tables(const ExperimentPlan& plan, const CellResults& results
   }
   const Entries entries = entries_of(results, plan.is_quick ? std::string() : anchors);
   if (plan.name == "table1") {
-    findings.tables.push_back(averages_table(entries, plan.is_quick ? std::string() : anchors, findings.claims).file());
+    findings.tables.push_back(
+        averages_table(entries, plan.is_quick ? std::string() : anchors, findings.claims).file());
   } else {
     findings.tables.push_back(tasks_table(entries).file());
   }

@@ -40,8 +40,8 @@ double published_c2st(const std::string& folder, const ExperimentCell& cell) {
 struct C2stTable {
   TidyTable table{"",
                   {"task", "regime", "architecture", "algorithm", "gamma", "count", "seed", "c2st_mean",
-                   "c2st_sd_over_observations", "c2st_published", "mean_log_ratio", "best_epoch", "num_epochs",
-                   "train_seconds", "sample_seconds", "metric_seconds", "sampler"}};
+                   "c2st_sd_over_observations", "c2st_published", "mean_log_ratio", "best_epoch",
+                   "num_epochs", "train_seconds", "sample_seconds", "metric_seconds", "sampler"}};
   std::size_t compared = 0, agreeing = 0, better = 0;
   std::string worst;
   double worst_excess = -std::numeric_limits<double>::infinity();
@@ -99,10 +99,9 @@ std::vector<Claim> map_claims(const Values& values) {
   const auto c = [](double gamma) { return std::isfinite(gamma); };
   const double few = mean_of(pick(values, [&](double g, int n) { return c(g) && n == 2; }));
   const double many = mean_of(pick(values, [&](double g, int n) { return c(g) && n > 2; }));
-  claims.push_back(claim("K = 1 is the worst of all K for NRE-C", few > many,
-                         std::isfinite(few) && std::isfinite(many),
-                         fmt::format("mean C2ST {:.3f} at K = 1, {:.3f} at larger K", few, many),
-                         "0.845 to 0.945 at K = 1"));
+  claims.push_back(claim(
+      "K = 1 is the worst of all K for NRE-C", few > many, std::isfinite(few) && std::isfinite(many),
+      fmt::format("mean C2ST {:.3f} at K = 1, {:.3f} at larger K", few, many), "0.845 to 0.945 at K = 1"));
   const double low = mean_of(pick(values, [&](double g, int n) { return c(g) && g <= 0.1 && n > 2; }));
   const double high = mean_of(pick(values, [&](double g, int n) { return c(g) && g >= 1.0 && n > 2; }));
   claims.push_back(claim("low gamma (0.1 and less) with K > 1 is the best region", low < high,
@@ -111,10 +110,9 @@ std::vector<Claim> map_claims(const Values& values) {
                          "0.82 in 0.81 to 0.85"));
   const double b = mean_of(pick(values, [&](double g, int) { return !c(g); }));
   const double all_c = mean_of(pick(values, [&](double g, int) { return c(g); }));
-  claims.push_back(claim("NRE-B is worse than NRE-C on fixed simulations", b > all_c,
-                         std::isfinite(b) && std::isfinite(all_c),
-                         fmt::format("mean C2ST {:.3f} for NRE-B, {:.3f} for NRE-C", b, all_c),
-                         "0.89 to 0.93 for NRE-B"));
+  claims.push_back(claim(
+      "NRE-B is worse than NRE-C on fixed simulations", b > all_c, std::isfinite(b) && std::isfinite(all_c),
+      fmt::format("mean C2ST {:.3f} for NRE-B, {:.3f} for NRE-C", b, all_c), "0.89 to 0.93 for NRE-B"));
   return claims;
 }
 
@@ -262,8 +260,8 @@ void add_regime_claims(const CellResults& results, std::vector<Claim>& claims) {
                     "largest count",
                     joint, fixed, prior)));
     if (std::isfinite(joint))
-      claims.push_back(claim(fmt::format("{}: joint, more contrastive parameters lower C2ST", task), joint > 0,
-                             true, fmt::format("by {:.3f}", joint)));
+      claims.push_back(claim(fmt::format("{}: joint, more contrastive parameters lower C2ST", task),
+                             joint > 0, true, fmt::format("by {:.3f}", joint)));
   }
 }
 
@@ -277,7 +275,8 @@ Findings c2st_against_count(const ExperimentPlan& plan, const CellResults& resul
   const bool by_task = plan.name == "fig6";
   for (const CellResult& result : results.cells) {
     const ExperimentCell& cell = *result.cell;
-    table.add(result, plan.is_quick ? std::numeric_limits<double>::quiet_NaN() : published_c2st(anchors, cell));
+    table.add(result,
+              plan.is_quick ? std::numeric_limits<double>::quiet_NaN() : published_c2st(anchors, cell));
     const std::vector<double> c2st = result.list("c2st");
     // The figure by task shows the larger architecture where there are two.
     std::vector<std::string> rows = {"average over tasks"};
@@ -289,8 +288,8 @@ Findings c2st_against_count(const ExperimentPlan& plan, const CellResults& resul
       here.insert(here.end(), c2st.begin(), c2st.end());
     }
   }
-  findings.figure = curves_figure(curves, family_colours(results),
-                                  "C2ST against the number of contrastive parameters");
+  findings.figure =
+      curves_figure(curves, family_colours(results), "C2ST against the number of contrastive parameters");
   TidyTable summary("_summary", {"row", "column", "family", "count", "c2st_mean", "low", "high", "values"});
   for (const auto& [key, points] : curves) {
     for (const auto& [count, values] : points) {
@@ -306,7 +305,8 @@ Findings c2st_against_count(const ExperimentPlan& plan, const CellResults& resul
   return findings;
 }
 
-Findings information_against_c2st(const ExperimentPlan&, const CellResults& results, const std::string& anchors) {
+Findings information_against_c2st(const ExperimentPlan&, const CellResults& results,
+                                  const std::string& anchors) {
   Findings findings;
   TidyTable table("", {"task", "gamma", "count", "seed", "min_negative_i0", "epoch", "c2st_mean",
                        "published_min_negative_i0"});
@@ -325,7 +325,8 @@ Findings information_against_c2st(const ExperimentPlan&, const CellResults& resu
     const ExperimentCell& cell = *result.cell;
     const double c2st = mean_of(result.list("c2st"));
     table.add({cell.cell.task, cell_text(cell.gamma), fmt::format("{}", cell.count),
-               fmt::format("{}", cell.cell.seed), cell_text(lowest), fmt::format("{}", epoch), cell_text(c2st),
+               fmt::format("{}", cell.cell.seed), cell_text(lowest), fmt::format("{}", epoch),
+               cell_text(c2st),
                cell_text(rows.number({{"task", cell.cell.task},
                                       {"algorithm", "NRE-C"},
                                       {"gamma", fmt::format("{}", cell.gamma)},
@@ -346,11 +347,10 @@ Findings information_against_c2st(const ExperimentPlan&, const CellResults& resu
   for (auto& [family, cloud] : clouds) panel.series.push_back(std::move(cloud));
   findings.figure = {.title = "Bound on the mutual information against C2ST", .panels = {std::move(panel)}};
   const double r = pearson(accuracy, information), rho = spearman(accuracy, information);
-  findings.claims.push_back(claim("networks with a lower -I0 have a lower C2ST (correlation above 0.8)", r > 0.8,
-                                  std::isfinite(r),
-                                  fmt::format("Pearson {:.3f}, Spearman {:.3f} over {} networks", r, rho,
-                                              accuracy.size()),
-                                  "Pearson 0.864, Spearman 0.884"));
+  findings.claims.push_back(
+      claim("networks with a lower -I0 have a lower C2ST (correlation above 0.8)", r > 0.8, std::isfinite(r),
+            fmt::format("Pearson {:.3f}, Spearman {:.3f} over {} networks", r, rho, accuracy.size()),
+            "Pearson 0.864, Spearman 0.884"));
   findings.tables.push_back(table.file());
   return findings;
 }

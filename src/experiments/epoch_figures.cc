@@ -63,9 +63,9 @@ std::vector<double> gammas_of(const CellResults& results) {
 std::string family_name(double gamma) { return std::isinf(gamma) ? "NRE-B" : fmt::format("gamma {}", gamma); }
 
 TidyTable epoch_table(const CellResults& results, const char* suffix = "") {
-  TidyTable table(suffix, {"task", "regime", "architecture", "algorithm", "gamma", "count", "gradients", "seed",
-                       "epoch", "training_loss", "validation_loss", "nre_a_loss", "i0", "i1", "mean_log_z",
-                       "sd_log_z", "mean_log_ratio", "kld"});
+  TidyTable table(suffix, {"task", "regime", "architecture", "algorithm", "gamma", "count", "gradients",
+                           "seed", "epoch", "training_loss", "validation_loss", "nre_a_loss", "i0", "i1",
+                           "mean_log_z", "sd_log_z", "mean_log_ratio", "kld"});
   for (const CellResult& result : results.cells) {
     const ExperimentCell& cell = *result.cell;
     for (std::size_t e = 0; e < result.history.size(); ++e) {
@@ -110,7 +110,7 @@ std::map<double, std::vector<Course>> courses(const CellResults& results, const 
   return by_gamma;
 }
 
-double mean_course(const std::vector<Course>& list, double Course::* member) {
+double mean_course(const std::vector<Course>& list, double Course::*member) {
   std::vector<double> values;
   for (const Course& course : list) values.push_back(course.*member);
   return mean_of(values);
@@ -119,7 +119,7 @@ double mean_course(const std::vector<Course>& list, double Course::* member) {
 std::vector<Claim> information_claims(const ExperimentPlan& plan, const CellResults& results) {
   const auto by_gamma =
       courses(results, negative_i0, [](const ExperimentCell& cell) { return cell.count > 2; });
-  const auto get = [&](double gamma, double Course::* member) {
+  const auto get = [&](double gamma, double Course::*member) {
     const auto found = by_gamma.find(gamma);
     return found == by_gamma.end() ? kNan : mean_course(found->second, member);
   };
@@ -128,12 +128,13 @@ std::vector<Claim> information_claims(const ExperimentPlan& plan, const CellResu
                high = get(100.0, &Course::lowest), b = get(infinity, &Course::lowest);
   const bool can_test = !plan.is_quick;
   std::vector<Claim> claims;
-  claims.push_back(claim("gamma = 0.001 ends lowest in -I0", low <= std::min(one, high),
-                         can_test && std::isfinite(low) && std::isfinite(one) && std::isfinite(high),
-                         fmt::format("lowest -I0, mean over counts above 2: {:.2f} (0.001), {:.2f} (1), {:.2f} "
-                                     "(100)",
-                                     low, one, high),
-                         "-5.2 to -5.4, -4.6 to -5.0, -4.1 to -4.7 at 1000 epochs"));
+  claims.push_back(
+      claim("gamma = 0.001 ends lowest in -I0", low <= std::min(one, high),
+            can_test && std::isfinite(low) && std::isfinite(one) && std::isfinite(high),
+            fmt::format("lowest -I0, mean over counts above 2: {:.2f} (0.001), {:.2f} (1), {:.2f} "
+                        "(100)",
+                        low, one, high),
+            "-5.2 to -5.4, -4.6 to -5.0, -4.1 to -4.7 at 1000 epochs"));
   claims.push_back(
       claim("gamma = 0.001 descends slowest: its minimum comes last",
             get(1e-3, &Course::epoch) >= std::max(get(1.0, &Course::epoch), get(100.0, &Course::epoch)),
@@ -155,11 +156,10 @@ std::vector<Claim> information_claims(const ExperimentPlan& plan, const CellResu
     const auto found = i1.find(gamma);
     return found == i1.end() ? kNan : mean_course(found->second, &Course::last);
   };
-  claims.push_back(claim("-I1 is tame for gamma <= 0.1 and off scale for NRE-B",
-                         last_i1(1e-3) < 0 && last_i1(infinity) > 10.0,
-                         can_test && std::isfinite(last_i1(1e-3)) && std::isfinite(last_i1(infinity)),
-                         fmt::format("-I1 at the end: {:.2f} (0.001), {:.3g} (NRE-B)", last_i1(1e-3),
-                                     last_i1(infinity))));
+  claims.push_back(claim(
+      "-I1 is tame for gamma <= 0.1 and off scale for NRE-B", last_i1(1e-3) < 0 && last_i1(infinity) > 10.0,
+      can_test && std::isfinite(last_i1(1e-3)) && std::isfinite(last_i1(infinity)),
+      fmt::format("-I1 at the end: {:.2f} (0.001), {:.3g} (NRE-B)", last_i1(1e-3), last_i1(infinity))));
   return claims;
 }
 
@@ -168,8 +168,9 @@ std::vector<Claim> information_claims(const ExperimentPlan& plan, const CellResu
 Findings information_curves(const ExperimentPlan& plan, const CellResults& results) {
   Findings findings;
   const std::vector<double> gammas = gammas_of(results);
-  findings.figure = {.title = "Bounds on the mutual information against epoch; colour: contrastive parameters",
-                     .columns = gammas.size()};
+  findings.figure = {
+      .title = "Bounds on the mutual information against epoch; colour: contrastive parameters",
+      .columns = gammas.size()};
   for (const double gamma : gammas)
     findings.figure.panels.push_back(family_panel(results, gamma, "-I0, nats", negative_i0));
   for (const double gamma : gammas) {
@@ -207,10 +208,10 @@ Findings partition_curves(const ExperimentPlan& plan, const CellResults& results
       widest = std::max(widest, std::fabs(series.y.back()));
     }
   }
-  findings.claims.push_back(claim("NRE-C keeps log Z within 2.5 of 0", inside == networks, networks > 0,
-                                  fmt::format("{} of {} networks at their last epoch; the farthest {:.2f}", inside,
-                                              networks, widest),
-                                  "within 1 to 2.5"));
+  findings.claims.push_back(claim(
+      "NRE-C keeps log Z within 2.5 of 0", inside == networks, networks > 0,
+      fmt::format("{} of {} networks at their last epoch; the farthest {:.2f}", inside, networks, widest),
+      "within 1 to 2.5"));
   findings.claims.push_back(
       claim("NRE-B leaves that band", b_outside == b_networks, b_networks > 0 && !plan.is_quick,
             fmt::format("{} of {} networks; the least far {:.2f}", b_outside, b_networks, b_narrowest),
@@ -226,14 +227,16 @@ Findings loss_curves(const ExperimentPlan& plan, const CellResults& results) {
   const std::vector<double> gammas = gammas_of(results);
   std::set<std::string> tasks;
   for (const CellResult& result : results.cells) tasks.insert(result.cell->cell.task);
-  findings.figure = {.title = same_loss
-                                  ? "Validation loss with gamma = 1, K = 1 against epoch; colour: contrastive parameters"
-                                  : "Validation loss against epoch; colour: contrastive parameters; dashed: small",
-                     .columns = gammas.size()};
+  findings.figure = {
+      .title = same_loss
+                   ? "Validation loss with gamma = 1, K = 1 against epoch; colour: contrastive parameters"
+                   : "Validation loss against epoch; colour: contrastive parameters; dashed: small",
+      .columns = gammas.size()};
   const std::map<int, int> colours = count_colours(results);
   for (const std::string& task : tasks) {
     for (const double gamma : gammas) {
-      Panel panel{.title = task + ", " + family_name(gamma), .x_label = "epoch", .y_label = "nats", .log_x = true};
+      Panel panel{
+          .title = task + ", " + family_name(gamma), .x_label = "epoch", .y_label = "nats", .log_x = true};
       for (const CellResult& result : results.cells) {
         if (result.cell->gamma == gamma && result.cell->cell.task == task)
           panel.series.push_back(curve(result, quantity, colours.at(result.cell->count)));
@@ -247,23 +250,25 @@ Findings loss_curves(const ExperimentPlan& plan, const CellResults& results) {
     if (!std::isfinite(course.lowest)) continue;
     ++networks;
     // A rise that is more than noise: a hundredth of the whole descent.
-    rising += course.last - course.lowest > 0.01 * (course.first - course.lowest) && course.last > course.lowest;
+    rising +=
+        course.last - course.lowest > 0.01 * (course.first - course.lowest) && course.last > course.lowest;
     from_log_two += course.lowest < kLogTwo;
   }
   const std::string found = fmt::format("{} of {} networks end above their minimum", rising, networks);
   const bool can_test = networks > 0 && !plan.is_quick;
   if (plan.name == "fig7")
-    findings.claims.push_back(claim("new simulations all the time: no overfitting", rising == 0, can_test, found));
-  if (plan.name == "fig9" || plan.name == "fig10")
     findings.claims.push_back(
-        claim("fixed simulations: overfitting turns the loss upwards in some networks", rising > 0, can_test, found));
+        claim("new simulations all the time: no overfitting", rising == 0, can_test, found));
+  if (plan.name == "fig9" || plan.name == "fig10")
+    findings.claims.push_back(claim("fixed simulations: overfitting turns the loss upwards in some networks",
+                                    rising > 0, can_test, found));
   if (plan.name == "fig8")
     findings.claims.push_back(claim("new thetas do not prevent overfitting", rising > 0, can_test, found));
   if (same_loss)
-    findings.claims.push_back(claim("with one loss for all, curves are comparable and lie below log 2",
-                                    from_log_two == networks, networks > 0,
-                                    fmt::format("{} of {} networks reach less than 0.693", from_log_two, networks),
-                                    "start 0.693"));
+    findings.claims.push_back(
+        claim("with one loss for all, curves are comparable and lie below log 2", from_log_two == networks,
+              networks > 0, fmt::format("{} of {} networks reach less than 0.693", from_log_two, networks),
+              "start 0.693"));
   findings.tables.push_back(epoch_table(results).file());
   return findings;
 }
@@ -272,14 +277,14 @@ Findings convergence_curves(const ExperimentPlan& plan, const CellResults& resul
   Findings findings;
   Panel i0{.title = "", .x_label = "epoch", .y_label = "I0, nats", .log_x = true};
   TidyTable summary("", {"algorithm", "gradients", "count", "seed", "i0_epoch_20", "i0_epoch_50",
-                                 "i0_epoch_100", "largest_i0", "epoch_of_largest", "last_i0"});
+                         "i0_epoch_100", "largest_i0", "epoch_of_largest", "last_i0"});
   std::map<std::string, std::vector<double>> early;  // I0 near epoch 20
   std::map<std::string, int> colours;
   for (const CellResult& result : results.cells) {
     const ExperimentCell& cell = *result.cell;
-    const std::string what =
-        (cell.is_nre_b() ? "NRE-B, " : "NRE-C, ") + cell.options.training.gradients;
-    Series series = curve(result, [](const EpochRecord& epoch) { return epoch.i0; }, 0);
+    const std::string what = (cell.is_nre_b() ? "NRE-B, " : "NRE-C, ") + cell.options.training.gradients;
+    Series series = curve(
+        result, [](const EpochRecord& epoch) { return epoch.i0; }, 0);
     const auto near = [&](double epoch) {  // the last measured epoch up to this one
       double value = kNan;
       for (std::size_t i = 0; i < series.x.size() && series.x[i] <= epoch; ++i) value = series.y[i];
@@ -300,16 +305,17 @@ Findings convergence_curves(const ExperimentPlan& plan, const CellResults& resul
   }
   const double reset = mean_of(early["NRE-C, reset"]), accumulated = mean_of(early["NRE-C, accumulate"]),
                b = mean_of(early["NRE-B, reset"]);
-  findings.claims.push_back(claim("gradients that are reset for every mini-batch converge faster than the published "
-                                  "accumulation within an epoch",
-                                  reset > accumulated, std::isfinite(reset) && std::isfinite(accumulated) && !plan.is_quick,
-                                  fmt::format("I0 at epoch 20: {:.2f} reset, {:.2f} accumulated", reset,
-                                              accumulated),
-                                  "2.16 against 1.58 in another network"));
-  findings.claims.push_back(claim("NRE-B converges faster than NRE-C, when both reset their gradients", b > reset,
-                                  std::isfinite(b) && std::isfinite(reset) && !plan.is_quick,
+  findings.claims.push_back(
+      claim("gradients that are reset for every mini-batch converge faster than the published "
+            "accumulation within an epoch",
+            reset > accumulated, std::isfinite(reset) && std::isfinite(accumulated) && !plan.is_quick,
+            fmt::format("I0 at epoch 20: {:.2f} reset, {:.2f} accumulated", reset, accumulated),
+            "2.16 against 1.58 in another network"));
+  findings.claims.push_back(claim("NRE-B converges faster than NRE-C, when both reset their gradients",
+                                  b > reset, std::isfinite(b) && std::isfinite(reset) && !plan.is_quick,
                                   fmt::format("I0 at epoch 20: {:.2f} NRE-B, {:.2f} NRE-C", b, reset)));
-  findings.figure = {.title = "Convergence with and without accumulated gradients", .panels = {std::move(i0)}};
+  findings.figure = {.title = "Convergence with and without accumulated gradients",
+                     .panels = {std::move(i0)}};
   findings.tables.push_back(summary.file());
   findings.tables.push_back(epoch_table(results, "_epochs").file());
   return findings;

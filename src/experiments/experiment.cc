@@ -48,11 +48,12 @@ const std::vector<ExperimentInfo> kExperiments = {
 };
 constexpr std::size_t kTasksPerTable = 5;
 
-bool is_training_only(const std::string& name) { return name == "table2"; }
+bool trains_nothing(const std::string& name) { return name == "table2"; }
 
 OutputOptions always_going_on(OutputOptions output) {
   if (output.out.empty())
-    throw UsageError("--out is missing; name the folder of the experiments, in which they can go on: --out DIR");
+    throw UsageError(
+        "--out is missing; name the folder of the experiments, in which they can go on: --out DIR");
   output.resume = !output.overwrite;
   return output;
 }
@@ -93,7 +94,7 @@ class ExperimentRun {
   /// table3 and table4 share the tasks among them.
   static ExperimentOptions with_tables_tasks(ExperimentOptions options) {
     if (!options.tasks.empty() || options.size == "quick") return options;
-    const std::vector<std::string>& all = tasks();
+    const std::vector<std::string>& all = task_names();
     if (options.name == "table3") options.tasks.assign(all.begin(), all.begin() + kTasksPerTable);
     if (options.name == "table4") options.tasks.assign(all.begin() + kTasksPerTable, all.end());
     return options;
@@ -107,14 +108,14 @@ class ExperimentRun {
     }
     return plan;
   }
-  static const std::vector<std::string>& tasks() { return task_names(); }
 
   fs::path checked_out() const {
     std::error_code code;
     if (!options_.sbibm.empty() && !fs::is_directory(fs::path(options_.sbibm) / "tasks", code))
-      throw IoError(options_.sbibm +
-                    ": holds no folder tasks; --sbibm names the folder of the published benchmark; without it "
-                    "nrec makes its own observations");
+      throw IoError(
+          options_.sbibm +
+          ": holds no folder tasks; --sbibm names the folder of the published benchmark; without it "
+          "nrec makes its own observations");
     if (!options_.anchors.empty() && !fs::is_directory(options_.anchors, code))
       throw IoError(options_.anchors +
                     ": is no folder; --anchors names the folder with the tables of published numbers");
@@ -145,7 +146,7 @@ class ExperimentRun {
     if (!options_.benchmark.empty()) {
       results = benchmark_cells(options_.benchmark, plan_.cells);
       result_.command.record.set("networks", results.cells.size());
-    } else if (!is_training_only(options_.name)) {
+    } else if (!trains_nothing(options_.name)) {
       results = run_experiment_cells(plan_, options_, folder_.path(), rest());
       result_.command.record.set("networks_done", results.cells.size());
       if (results.status != ScheduleStatus::done) {
@@ -204,8 +205,7 @@ class ExperimentRun {
 
   void finish() {
     CommandResult& command = result_.command;
-    if (command.status == CommandStatus::done)
-      command.message = fmt::format("{} is done", options_.name);
+    if (command.status == CommandStatus::done) command.message = fmt::format("{} is done", options_.name);
     std::vector<std::string> texts, states, found, published;
     for (const Claim& one : result_.claims) {
       texts.push_back(one.text);
@@ -239,22 +239,28 @@ const std::vector<ExperimentInfo>& experiments() { return kExperiments; }
 
 std::string_view claim_state_name(ClaimState state) {
   switch (state) {
-    case ClaimState::reproduced: return "reproduced";
-    case ClaimState::differs: return "differs";
-    case ClaimState::not_reproduced: return "not reproduced";
-    case ClaimState::not_tested: return "not tested";
+    case ClaimState::reproduced:
+      return "reproduced";
+    case ClaimState::differs:
+      return "differs";
+    case ClaimState::not_reproduced:
+      return "not reproduced";
+    case ClaimState::not_tested:
+      return "not tested";
   }
   return "";
 }
 
 void describe(OptionTable& table, ExperimentOptions& options) {
-  table.add("", "size", &options.size, {"quick", "medium", "full"},
-            "quick: in a minute or so, to see that it works; medium: the corners of the published grid; full: all "
-            "of it");
-  table.add("", "faithful", &options.faithful,
-            "with the quirks of the published code: gradients that accumulate within an epoch, statistics of the "
-            "first mini-batch, one component of gaussian_mixture per network, independent contrastive sets, 21 "
-            "steps");
+  table.add(
+      "", "size", &options.size, {"quick", "medium", "full"},
+      "quick: in a minute or so, to see that it works; medium: the corners of the published grid; full: all "
+      "of it");
+  table.add(
+      "", "faithful", &options.faithful,
+      "with the quirks of the published code: gradients that accumulate within an epoch, statistics of the "
+      "first mini-batch, one component of gaussian_mixture per network, independent contrastive sets, 21 "
+      "steps");
   table.add("", "tasks", &options.tasks, "tasks (docs/methods/tasks.md); without it those of the experiment");
   table.add("", "regimes", &options.regimes, "of fixed, prior, joint");
   table.add("", "architectures", &options.architectures, "small: 2 blocks of 50; large: 3 blocks of 128");
@@ -263,13 +269,15 @@ void describe(OptionTable& table, ExperimentOptions& options) {
   table.add("", "budgets", &options.budgets, "simulations per network, of the tables and of verdicts");
   table.add("", "seeds", &options.seeds, "one network per seed: 1-5 or 1,7");
   table.add("", "observations", &options.observations, "observations of every task, by number");
-  table.add("", "sbibm", &options.sbibm, {},
-            "folder of the published benchmark (it holds tasks/); without it nrec makes its own observations");
+  table.add(
+      "", "sbibm", &options.sbibm, {},
+      "folder of the published benchmark (it holds tasks/); without it nrec makes its own observations");
   table.add("", "anchors", &options.anchors, {},
             "folder with tables of published numbers; without it claims that need them are not tested");
-  table.add("", "benchmark", &options.benchmark, {},
-            "verdicts: folder of a benchmark (nrec benchmark --out) whose networks are checked; without it the "
-            "experiment trains its own");
+  table.add(
+      "", "benchmark", &options.benchmark, {},
+      "verdicts: folder of a benchmark (nrec benchmark --out) whose networks are checked; without it the "
+      "experiment trains its own");
   table.add("", "parallel", &options.parallel, {.low = 0, .high = 1024},
             "networks side by side; 0: as many as threads and memory allow");
 }

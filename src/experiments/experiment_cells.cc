@@ -95,9 +95,8 @@ class CellsRun {
   }
 
   const BenchmarkTask& task_of(const ExperimentCell& cell) const {
-    return *std::find_if(tasks_.begin(), tasks_.end(), [&](const BenchmarkTask& one) {
-      return one.task->name() == cell.cell.task;
-    });
+    return *std::find_if(tasks_.begin(), tasks_.end(),
+                         [&](const BenchmarkTask& one) { return one.task->name() == cell.cell.task; });
   }
 
   /// Everything that the bits of a network depend on.
@@ -156,8 +155,7 @@ class CellsRun {
     std::optional<RatioEstimator> estimator;
     std::optional<Record> trained = read_record_file(network_file(cell, ".json"));
     if (!trained) {
-      const fs::path checkpoint =
-          folder_ / "running" / network_file(cell, ".safetensors").filename();
+      const fs::path checkpoint = folder_ / "running" / network_file(cell, ".safetensors").filename();
       trained = training_identity(cell);
       const Stopwatch watch;
       estimator = train_cell(cell.options, cell.cell, {checkpoint, network_file(cell, ".safetensors")},
@@ -216,7 +214,8 @@ std::vector<double> CellResult::list(std::string_view name) const {
   const RecordValue* value = measured.find(name);
   if (!value) return {};
   if (const auto* real = std::get_if<std::vector<double>>(value)) return *real;
-  if (const auto* whole = std::get_if<std::vector<std::int64_t>>(value)) return {whole->begin(), whole->end()};
+  if (const auto* whole = std::get_if<std::vector<std::int64_t>>(value))
+    return {whole->begin(), whole->end()};
   return {};
 }
 

@@ -14,10 +14,10 @@ namespace nrec {
 /// What is known of a network of an experiment.
 struct CellResult {
   const ExperimentCell* cell = nullptr;
-  Record training;                    // facts of its training
-  Record measured;                    // its draws against the reference posteriors; empty where not asked for
-  std::filesystem::path estimator;    // file of the network; empty: training gave none
-  std::vector<EpochRecord> history;   // empty: training gave no network
+  Record training;                   // facts of its training
+  Record measured;                   // its draws against the reference posteriors; empty where not asked for
+  std::filesystem::path estimator;   // file of the network; empty: training gave none
+  std::vector<EpochRecord> history;  // empty: training gave no network
   int best_epoch = 0;
 
   /// A number of either record, nan where there is none.

@@ -146,9 +146,10 @@ void apply_settings(const std::vector<OptionOverride>& settings, bool is_grid, B
     const bool decided_by_grid = flag.name == "num_classes" || flag.name == "gamma" ||
                                  flag.name == "hidden_features" || flag.name == "num_blocks";
     if (decided_always || (is_grid && decided_by_grid))
-      throw UsageError(fmt::format("{}: is what an experiment varies or holds; narrow its grid by --gammas, "
-                                   "--counts, --architectures, --regimes instead",
-                                   flag.where));
+      throw UsageError(
+          fmt::format("{}: is what an experiment varies or holds; narrow its grid by --gammas, "
+                      "--counts, --architectures, --regimes instead",
+                      flag.where));
     apply(flag, table);
   }
 }
@@ -173,8 +174,9 @@ class Planner {
   ExperimentPlan benchmark_cells() {
     const bool is_quick = options_.size == "quick";
     const std::vector<std::string> tasks = !options_.tasks.empty() ? task_list(options_.tasks)
-                                           : is_quick ? std::vector<std::string>{"two_moons", "gaussian_linear"}
-                                                      : task_names();
+                                           : is_quick
+                                               ? std::vector<std::string>{"two_moons", "gaussian_linear"}
+                                               : task_names();
     std::vector<std::string> budgets = options_.budgets;
     if (budgets.empty())
       budgets = is_quick                    ? std::vector<std::string>{"500"}
@@ -195,7 +197,8 @@ class Planner {
         for (const std::string& architecture : block.architectures) {
           for (const std::uint64_t seed : seeds_) {
             for (const int count : block.counts) {
-              for (const double gamma : block.gammas) add_cell(block, task, regime, architecture, seed, gamma, count);
+              for (const double gamma : block.gammas)
+                add_cell(block, task, regime, architecture, seed, gamma, count);
               if (block.with_nre_b) add_cell(block, task, regime, architecture, seed, kInfinity, count);
             }
           }
@@ -319,7 +322,8 @@ ExperimentPlan experiment_plan(const ExperimentOptions& options) {
   plan.is_quick = options.size == "quick";
   std::vector<std::string> numbers = options.observations;
   if (numbers.empty()) numbers = {plan.is_quick ? "1-2" : "1-10"};
-  for (const std::int64_t number : whole_numbers("--observations", numbers, 1, options.sbibm.empty() ? 1e6 : kNumBenchmarkObservations))
+  for (const std::int64_t number :
+       whole_numbers("--observations", numbers, 1, options.sbibm.empty() ? 1e6 : kNumBenchmarkObservations))
     plan.observations.push_back(static_cast<int>(number));
   return plan;
 }

@@ -56,8 +56,7 @@ std::vector<double> ranks(const std::vector<double>& values) {
   for (std::size_t first = 0; first < order.size();) {
     std::size_t last = first;
     while (last + 1 < order.size() && values[order[last + 1]] == values[order[first]]) ++last;
-    for (std::size_t i = first; i <= last; ++i)
-      result[order[i]] = 0.5 * static_cast<double>(first + last);
+    for (std::size_t i = first; i <= last; ++i) result[order[i]] = 0.5 * static_cast<double>(first + last);
     first = last + 1;
   }
   return result;

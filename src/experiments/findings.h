@@ -71,15 +71,16 @@ double pearson(const std::vector<double>& x, const std::vector<double>& y);
 /// Ends of the 95 % interval of the mean by resampling, a pure function of the values.
 std::pair<double, double> bootstrap_interval(const std::vector<double>& values);
 
-Findings c2st_map(const ExperimentPlan& plan, const CellResults& results, const std::string& anchors);  // fig1
+Findings c2st_map(const ExperimentPlan& plan, const CellResults& results,
+                  const std::string& anchors);  // fig1
 Findings c2st_against_count(const ExperimentPlan& plan, const CellResults& results,
                             const std::string& anchors);  // fig4, fig6
 Findings information_against_c2st(const ExperimentPlan& plan, const CellResults& results,
-                                  const std::string& anchors);                       // fig13
-Findings information_curves(const ExperimentPlan& plan, const CellResults& results); // fig5, fig12
-Findings partition_curves(const ExperimentPlan& plan, const CellResults& results);   // fig14
-Findings loss_curves(const ExperimentPlan& plan, const CellResults& results);        // fig7 to fig11
-Findings convergence_curves(const ExperimentPlan& plan, const CellResults& results); // convergence
+                                  const std::string& anchors);                        // fig13
+Findings information_curves(const ExperimentPlan& plan, const CellResults& results);  // fig5, fig12
+Findings partition_curves(const ExperimentPlan& plan, const CellResults& results);    // fig14
+Findings loss_curves(const ExperimentPlan& plan, const CellResults& results);         // fig7 to fig11
+Findings convergence_curves(const ExperimentPlan& plan, const CellResults& results);  // convergence
 Findings benchmark_tables(const ExperimentPlan& plan, const CellResults& results,
                           const std::string& anchors);  // table1 to table4
 

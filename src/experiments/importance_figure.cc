@@ -88,11 +88,12 @@ double posterior_c2st(const ImportanceDiagnosticResult& result) { return result.
 
 std::vector<Claim> importance_claims(const std::vector<ImportanceDiagnosticResult>& results, bool is_quick) {
   std::vector<Claim> claims;
-  const std::vector<double> c = of_loss(results, "nre-c", weighted_area), b = of_loss(results, "nre-b", weighted_area);
+  const std::vector<double> c = of_loss(results, "nre-c", weighted_area),
+                            b = of_loss(results, "nre-b", weighted_area);
   const bool has_c = !c.empty() && !is_quick, has_b = !b.empty() && !is_quick;
-  claims.push_back(claim("NRE-C passes the diagnostic: weighted area under the curve at most 0.53 for every seed",
-                         !c.empty() && *std::max_element(c.begin(), c.end()) <= kPassing, has_c, numbers(c),
-                         "about 0.520"));
+  claims.push_back(claim(
+      "NRE-C passes the diagnostic: weighted area under the curve at most 0.53 for every seed",
+      !c.empty() && *std::max_element(c.begin(), c.end()) <= kPassing, has_c, numbers(c), "about 0.520"));
   claims.push_back(claim("NRE-B fails it: above 0.55 in the median over seeds", median(b) > kFailing, has_b,
                          numbers(b) + fmt::format("; median {:.3f}", median(b)), "about 0.586"));
   const auto all_below = [](const std::vector<double>& values, double bound) {
@@ -102,7 +103,8 @@ std::vector<Claim> importance_claims(const std::vector<ImportanceDiagnosticResul
   const std::vector<double> of_b = of_loss(results, "nre-b", posterior_c2st);
   posteriors.insert(posteriors.end(), of_b.begin(), of_b.end());
   claims.push_back(claim("the posteriors of both overlap with the true one: C2ST at most 0.55",
-                         all_below(posteriors, kOverlap), !posteriors.empty() && !is_quick, numbers(posteriors)));
+                         all_below(posteriors, kOverlap), !posteriors.empty() && !is_quick,
+                         numbers(posteriors)));
   const std::vector<double> biased = of_loss(results, "nre-c", biased_area);
   claims.push_back(claim("a bias sin(5 x) that leaves the posterior as it is fails the diagnostic",
                          !biased.empty() && *std::min_element(biased.begin(), biased.end()) > kFailing,
@@ -125,9 +127,13 @@ void add_panels(const ImportanceDiagnosticResult& result, int colour, const std:
                 std::vector<Panel>& panels) {
   const std::vector<double> theta = centres(result.posterior.draws);
   if (panels[0].series.empty())
-    panels[0].series.push_back(
-        {.label = "exact", .x = theta, .y = result.posterior.exact, .style = SeriesStyle::dashed, .colour = 7});
-  panels[0].series.push_back({.label = label, .x = theta, .y = result.posterior.draws.density, .colour = colour});
+    panels[0].series.push_back({.label = "exact",
+                                .x = theta,
+                                .y = result.posterior.exact,
+                                .style = SeriesStyle::dashed,
+                                .colour = 7});
+  panels[0].series.push_back(
+      {.label = label, .x = theta, .y = result.posterior.draws.density, .colour = colour});
   for (std::size_t i = 0; i < result.likelihoods.size() && i < 3; ++i) {
     const LikelihoodComparison& one = result.likelihoods[i];
     const std::vector<double> x = centres(one.weighted);
@@ -138,7 +144,8 @@ void add_panels(const ImportanceDiagnosticResult& result, int colour, const std:
   }
   for (const RocComparison& roc : result.rocs) {
     if (roc.weights != "weighted") continue;
-    Series curve{.label = fmt::format("{} {:.3f}", label, roc.roc.auc), .y = roc.roc.true_positive, .colour = colour};
+    Series curve{
+        .label = fmt::format("{} {:.3f}", label, roc.roc.auc), .y = roc.roc.true_positive, .colour = colour};
     for (std::size_t i = 0; i < curve.y.size(); ++i)  // at equal steps from 0 to 1
       curve.x.push_back(static_cast<double>(i) / static_cast<double>(curve.y.size() - 1));
     panels[4].series.push_back(std::move(curve));
@@ -147,11 +154,12 @@ void add_panels(const ImportanceDiagnosticResult& result, int colour, const std:
 
 Figure importance_panels(const std::vector<ImportanceDiagnosticResult>& results) {
   Figure figure{.title = "Importance-sampling diagnostic", .columns = 3};
-  figure.panels = {{.title = "posterior", .x_label = "theta", .y_label = "density"},
-                   {.title = "p(x | theta = -sqrt(3)/2)", .x_label = "x", .y_label = "density"},
-                   {.title = "p(x | theta = 0)", .x_label = "x", .y_label = "density"},
-                   {.title = "p(x | theta = sqrt(3)/2)", .x_label = "x", .y_label = "density"},
-                   {.title = "weighted ROC at theta = 1", .x_label = "false positives", .y_label = "true positives"}};
+  figure.panels = {
+      {.title = "posterior", .x_label = "theta", .y_label = "density"},
+      {.title = "p(x | theta = -sqrt(3)/2)", .x_label = "x", .y_label = "density"},
+      {.title = "p(x | theta = 0)", .x_label = "x", .y_label = "density"},
+      {.title = "p(x | theta = sqrt(3)/2)", .x_label = "x", .y_label = "density"},
+      {.title = "weighted ROC at theta = 1", .x_label = "false positives", .y_label = "true positives"}};
   for (std::size_t i = 1; i <= 3; ++i) {
     const double theta = std::sqrt(3.0) / 2.0 * (static_cast<double>(i) - 2.0);
     figure.panels[i].x_range = {theta - 1.0, theta + 1.0};
@@ -184,7 +192,8 @@ ImportanceFigure importance_figure(const ExperimentOptions& options, const fs::p
                         .log = asked.log,
                         .stop = asked.stop,
                         .time_limit = asked.time_limit - watch.seconds()};
-      const fs::path place = folder / fmt::format("importance_{}{}", options.size, options.faithful ? "_faithful" : "");
+      const fs::path place =
+          folder / fmt::format("importance_{}{}", options.size, options.faithful ? "_faithful" : "");
       results.push_back(run_importance_diagnostic(diagnostic_options(options, loss), run, place));
       const ImportanceDiagnosticResult& last = results.back();
       if (last.status == ExperimentStatus::done) continue;
@@ -192,7 +201,8 @@ ImportanceFigure importance_figure(const ExperimentOptions& options, const fs::p
         asked.log.warning(fmt::format("{} seed {}: {}", loss, seed, last.message));
         continue;
       }
-      figure.status = last.status == ExperimentStatus::stopped ? CommandStatus::stopped : CommandStatus::budget_spent;
+      figure.status =
+          last.status == ExperimentStatus::stopped ? CommandStatus::stopped : CommandStatus::budget_spent;
       figure.message = fmt::format("{} of {} networks are done", results.size() - 1, 2 * seeds.size());
       return figure;
     }

@@ -49,6 +49,13 @@ Record check_network(const CellResult& result, bool is_quick, const RunContext& 
   return record;
 }
 
+/// By the content of the network: those of two folders may have one name.
+fs::path verdict_file(const fs::path& estimator, const fs::path& folder) {
+  const std::string hash = file_hash(estimator);
+  return folder / "verdicts" /
+         fmt::format("{}-{}.json", estimator.stem().string(), hash.substr(hash.find(':') + 1));
+}
+
 /// Names of the qualities, in the order of the confusion table.
 const char* quality_of(double c2st) {
   if (std::isnan(c2st)) return "unknown";
@@ -68,12 +75,12 @@ std::vector<Claim> claims_of(const std::map<std::string, std::map<std::string, i
   };
   const auto [bad_flagged, bad] = share("bad");
   const auto [good_flagged, good] = share("good");
-  return {claim("networks with C2ST above 0.8 are not trusted (95 % of them)",
-                bad_flagged >= kLeastFlagged * bad, bad > 0 && !is_quick,
-                fmt::format("{} of {}", bad_flagged, bad)),
-          claim("networks with C2ST below 0.6 are rarely refused (10 % of them at most)",
-                good_flagged <= kMostFalse * good, good > 0 && !is_quick,
-                fmt::format("{} of {}", good_flagged, good))};
+  return {
+      claim("networks with C2ST above 0.8 are not trusted (95 % of them)", bad_flagged >= kLeastFlagged * bad,
+            bad > 0 && !is_quick, fmt::format("{} of {}", bad_flagged, bad)),
+      claim("networks with C2ST below 0.6 are rarely refused (10 % of them at most)",
+            good_flagged <= kMostFalse * good, good > 0 && !is_quick,
+            fmt::format("{} of {}", good_flagged, good))};
 }
 
 }  // namespace
@@ -81,7 +88,8 @@ std::vector<Claim> claims_of(const std::map<std::string, std::map<std::string, i
 std::optional<Findings> verdict_table(const ExperimentPlan& plan, const CellResults& results,
                                       const fs::path& folder, const RunContext& run) {
   Findings findings;
-  TidyTable table("", {"task", "budget", "seed", "c2st_mean", "quality", "verdict", "reason", "check_seconds"});
+  TidyTable table("",
+                  {"task", "budget", "seed", "c2st_mean", "quality", "verdict", "reason", "check_seconds"});
   std::map<std::string, std::map<std::string, int>> counts;
   const Stopwatch watch;
   fs::create_directories(folder / "verdicts");
@@ -91,9 +99,9 @@ std::optional<Findings> verdict_table(const ExperimentPlan& plan, const CellResu
                       .done = static_cast<double>(done++),
                       .total = static_cast<double>(results.cells.size()),
                       .unit = "network",
-                      .detail = result.cell->text()});
+                      .detail = result.cell->cell.text()});
     if (result.estimator.empty()) continue;
-    const fs::path file = folder / "verdicts" / result.estimator.filename().replace_extension(".json");
+    const fs::path file = verdict_file(result.estimator, folder);
     Record verdict;
     std::error_code code;
     if (fs::exists(file, code)) {
@@ -111,8 +119,8 @@ std::optional<Findings> verdict_table(const ExperimentPlan& plan, const CellResu
     const RecordValue* seconds = verdict.find("seconds");
     const auto* real = seconds ? std::get_if<double>(seconds) : nullptr;
     const BenchmarkCell& cell = result.cell->cell;
-    table.add({cell.task, fmt::format("{}", cell.budget), fmt::format("{}", cell.seed), cell_text(c2st), quality,
-               word, text_of(verdict, "reason"), real ? cell_text(*real) : std::string()});
+    table.add({cell.task, fmt::format("{}", cell.budget), fmt::format("{}", cell.seed), cell_text(c2st),
+               quality, word, text_of(verdict, "reason"), real ? cell_text(*real) : std::string()});
   }
   TidyTable confusion("_confusion", {"quality", "trusted", "cannot tell", "not trusted"});
   for (const auto& [quality, verdicts] : counts) {

@@ -16,8 +16,9 @@ namespace fs = std::filesystem;
 
 /// Networks of a fraction of a second.
 Words tiny(const std::string& name, const std::string& out, const Words& more = {}) {
-  Words words = {"experiment", name, "--quick", "--max-num-epochs", "3", "--num-samples", "200", "--norm", "layer",
-                 "--batch-size", "512", "--observations", "1", "--out", out};
+  Words words = {"experiment", name,     "--quick", "--max-num-epochs", "3",   "--num-samples",
+                 "200",        "--norm", "layer",   "--batch-size",     "512", "--observations",
+                 "1",          "--out",  out};
   words.insert(words.end(), more.begin(), more.end());
   return words;
 }
@@ -63,7 +64,8 @@ TEST_F(Experiment, WritesTablesFigureClaimsAndRecord) {
   expect_in(outcome.out, "not tested");
   EXPECT_EQ(outcome.last_line(), "nrec experiment: done: fig13 is done; results in e");
   const std::string csv = content("e/fig13.csv");
-  expect_in(csv, "task,gamma,count,seed,min_negative_i0,epoch,c2st_mean,published_min_negative_i0\nslcp,0.1,2,1,");
+  expect_in(csv,
+            "task,gamma,count,seed,min_negative_i0,epoch,c2st_mean,published_min_negative_i0\nslcp,0.1,2,1,");
   EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 5);
   EXPECT_TRUE(exists("e/fig13.gp"));
   expect_in(content("e/fig13_claims.csv"), "claim,state,found,published\n");
@@ -127,9 +129,18 @@ TEST_F(Experiment, TablesVerdictsAndTheDiagnosticRun) {
 }
 
 TEST_F(Experiment, VerdictsOnTheNetworksOfABenchmark) {
-  ASSERT_EQ(run({"benchmark", "--tasks", "two_moons", "--budgets", "200", "--observations", "1", "--num-samples", "100",
-                 "--hidden-features", "8", "--num-blocks", "1", "--norm", "layer", "--num-classes", "4",
-                 "--batch-size", "32", "--max-num-epochs", "2", "--out", "b"})
+  ASSERT_EQ(run({"benchmark", "--tasks",
+                 "two_moons", "--budgets",
+                 "200",       "--observations",
+                 "1",         "--num-samples",
+                 "100",       "--hidden-features",
+                 "8",         "--num-blocks",
+                 "1",         "--norm",
+                 "layer",     "--num-classes",
+                 "4",         "--batch-size",
+                 "32",        "--max-num-epochs",
+                 "2",         "--out",
+                 "b"})
                 .code,
             0);
   const Outcome outcome = run({"experiment", "verdicts", "--quick", "--benchmark", "b", "--out", "e"});
@@ -142,11 +153,14 @@ TEST_F(Experiment, RefusesWhatItCannotDo) {
   refuse({"experiment", "fig33", "--out", "e"}, 2, "experiment \"fig33\" is unknown");
   refuse({"experiment", "fig33", "--out", "e"}, 2, "did you mean \"fig3\"?");
   refuse({"experiment", "fig5"}, 2, "--out is missing");
-  refuse({"experiment", "fig5", "--quick", "--full", "--out", "e"}, 2, "--quick, --full and --size: give one of them");
+  refuse({"experiment", "fig5", "--quick", "--full", "--out", "e"}, 2,
+         "--quick, --full and --size: give one of them");
   refuse({"experiment", "fig5", "--gammas", "0", "--out", "e"}, 2, "--gammas: \"0\" must be a number > 0");
-  refuse({"experiment", "fig5", "--counts", "1", "--out", "e"}, 2, "--counts: \"1\" must be a whole number from 2");
+  refuse({"experiment", "fig5", "--counts", "1", "--out", "e"}, 2,
+         "--counts: \"1\" must be a whole number from 2");
   refuse({"experiment", "fig5", "--regimes", "joined", "--out", "e"}, 2, "--regimes: \"joined\" is unknown");
-  refuse({"experiment", "fig5", "--gamma", "3", "--out", "e"}, 2, "--gamma: is what an experiment varies or holds");
+  refuse({"experiment", "fig5", "--gamma", "3", "--out", "e"}, 2,
+         "--gamma: is what an experiment varies or holds");
   refuse({"experiment", "fig5", "--anchors", "nowhere", "--out", "e"}, 3, "nowhere: is no folder");
   refuse({"experiment", "fig5", "--benchmark", "b", "--out", "e"}, 2, "--benchmark: only verdicts");
   refuse({"experiment", "verdicts", "--benchmark", "b", "--out", "e"}, 3, "b: holds no finished cells");

@@ -156,7 +156,8 @@ TEST_F(FindingsTest, PublishedNumbersDecideCellByCell) {
   write_file(folder / "grid_c2st_bench.csv",
              "task,algorithm,gamma,num_contrastive,arch,c2st_mean\nslcp,NRE-C,1.0,25,large,0.85\n");
   add(1.0, 25, 0.85 + 0.037);
-  EXPECT_EQ(state(c2st_map(plan_, results(), folder.string()), "at most three seed sds"), ClaimState::reproduced);
+  EXPECT_EQ(state(c2st_map(plan_, results(), folder.string()), "at most three seed sds"),
+            ClaimState::reproduced);
   cells_.clear(), results_.cells.clear();
   add(1.0, 25, 0.85 + 0.039);
   EXPECT_EQ(state(c2st_map(plan_, results(), folder.string()), "at most three seed sds"),

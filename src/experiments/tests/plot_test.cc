@@ -26,7 +26,8 @@ class Plot : public testing::Test {
 
   static Figure figure() {
     const double nan = std::numeric_limits<double>::quiet_NaN();
-    Series curve{.label = "a \"b\" $c", .x = {1, 10, 100}, .y = {1.0, nan, 3.0}, .low = {0, 0, 0}, .high = {2, 2, 4}};
+    Series curve{
+        .label = "a \"b\" $c", .x = {1, 10, 100}, .y = {1.0, nan, 3.0}, .low = {0, 0, 0}, .high = {2, 2, 4}};
     Panel first{.title = "first", .x_label = "epoch", .y_label = "nats", .log_x = true};
     first.series.push_back(std::move(curve));
     Panel heat{.title = "heat"};
@@ -71,7 +72,8 @@ TEST_F(Plot, DrawsBothFilesOrSaysThatGnuplotIsMissing) {
   ThreadPool pool(1);
   const std::string problem = draw_figure(figure(), folder_, "fig0", {.pool = pool});
   ASSERT_TRUE(fs::exists(folder_ / "fig0.gp"));
-  if (!problem.empty() && problem.find("is not installed") != std::string::npos) GTEST_SKIP() << "SKIPPED: " << problem;
+  if (!problem.empty() && problem.find("is not installed") != std::string::npos)
+    GTEST_SKIP() << "SKIPPED: " << problem;
   ASSERT_EQ(problem, "");
   EXPECT_EQ(read_file(folder_ / "fig0.png").substr(1, 3), "PNG");
   const std::string svg = read_file(folder_ / "fig0.svg");
@@ -96,7 +98,8 @@ TEST_F(Plot, AProgramThatIsMissingOrSlowOrFailingIsAStatus) {
   const ProgramEnd slow = run_program({"sleep", "60"}, folder_, 0.05);
   EXPECT_TRUE(slow.timed_out);
   EXPECT_EQ(slow.exit_code, 128 + 9);
-  const ProgramEnd there = run_program({"sh", "-c", "test \"$(pwd -P)\" = \"$(cd \"$0\" && pwd -P)\"", folder_.string()}, folder_, 10.0);
+  const ProgramEnd there = run_program(
+      {"sh", "-c", "test \"$(pwd -P)\" = \"$(cd \"$0\" && pwd -P)\"", folder_.string()}, folder_, 10.0);
   EXPECT_EQ(there.exit_code, 0) << "it runs in the folder";
 }
 
