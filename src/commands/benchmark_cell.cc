@@ -37,6 +37,21 @@ std::string value_text(const RecordValue& value) {
   return record_to_json(again, -1).substr(std::size("{\"value\":") - 1);
 }
 
+/// What a file says of an option that did not exist when it was written: what the program did then is the default now.
+std::optional<RecordValue> default_value(const std::string& name) {
+  NetworkOptions network;
+  TrainingOptions training;
+  SamplingOptions sampling;
+  OptionTable table;
+  describe(table, network);
+  describe(table, training);
+  describe(table, sampling);
+  Record record;
+  add_options(record, table);
+  const RecordValue* value = record.find(name);
+  return value ? std::optional<RecordValue>(*value) : std::nullopt;
+}
+
 void add_training_facts(Record& record, const TrainingSummary& training, double seconds, bool resumed) {
   record.set("training_status", training_status_name(training.status));
   record.set("training_message", training.message);
@@ -110,7 +125,8 @@ std::optional<Record> stored_cell(const fs::path& path, const Record& identity) 
   }
   for (const auto& [name, value] : identity.entries()) {
     const RecordValue* there = stored->find(name);
-    const std::string was = there ? value_text(*there) : "nothing}";
+    const std::optional<RecordValue> old = there ? *there : default_value(name);
+    const std::string was = old ? value_text(*old) : "nothing}";
     const std::string is = value_text(value);
     if (was == is) continue;
     throw ConfigError(

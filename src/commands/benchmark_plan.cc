@@ -22,7 +22,7 @@ const std::vector<std::string> kAlgorithms = {"nre-a", "nre-b", "nre-c"};
 // Sampling and metrics cost about as much as training on this many simulations; for the time left only.
 constexpr double kFixedCost = 5000.0;
 constexpr int kPaperLargestBatch = 10000;
-constexpr std::int64_t kMostCheckedRows = 200'000;  // more rows than any batch: nothing is refused for more
+constexpr std::int64_t kMostCheckedRows = 200'000;  // more rows than any batch
 
 template <class T>
 std::vector<T> as(const std::vector<std::int64_t>& values) {
@@ -150,6 +150,16 @@ Record cell_settings(const BenchmarkOptions& options, const BenchmarkCell& cell)
   return record;
 }
 
+namespace {
+
+/// Rows beyond which nothing is refused: more than any batch, and enough validation rows for information_thetas.
+std::int64_t most_checked_rows(const TrainingOptions& training) {
+  const double wanted = (training.information_thetas + 2) / training.validation_fraction;
+  return std::max(kMostCheckedRows, static_cast<std::int64_t>(std::min(wanted, 1e9)) + 1);
+}
+
+}  // namespace
+
 void check_cells(const BenchmarkOptions& options, const BenchmarkPlan& plan, const RunContext& run) {
   // A training that is told to stop before its first step checks its arguments and does nothing else. The simulations
   // matter by their number alone.
@@ -162,7 +172,8 @@ void check_cells(const BenchmarkOptions& options, const BenchmarkPlan& plan, con
       [](std::span<const double> theta, RandomStream&, std::span<double> x) { x[0] = theta[0]; });
   for (const std::int64_t budget : plan.budgets) {
     SimulationSet set;
-    set.theta = Matrix<double>(static_cast<std::size_t>(std::min(budget, kMostCheckedRows)), 1);
+    const auto rows = static_cast<std::size_t>(std::min(budget, most_checked_rows(options.training)));
+    set.theta = Matrix<double>(rows, 1);
     prior.sample(1, Stream::check, 0, set.theta);
     set.x = set.theta;
     for (const std::string& algorithm : plan.algorithms) {

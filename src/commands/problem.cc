@@ -190,6 +190,8 @@ std::vector<std::string> broken_rules(const Problem& problem, bool must_run, con
   if (simulations.component_per_call && simulations.task != "gaussian_mixture")
     errors.push_back(where +
                      ": [simulations] component_per_call is for task = \"gaussian_mixture\" only; remove it");
+  for (const std::string& sentence : broken_rules(problem.training))
+    errors.push_back(where + ": [training] " + sentence);
   return errors;
 }
 

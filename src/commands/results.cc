@@ -89,6 +89,8 @@ void add_training(Record& record, const TrainingSummary& summary, const RatioEst
   set("num_validation_rows", summary.num_validation_rows);
   set("batch_size", summary.batch_size);
   set("seconds", summary.seconds);
+  set("step_seconds", summary.step_seconds);
+  set("validation_seconds", summary.validation_seconds);
   set("warnings", RecordValue(summary.warnings));
   if (estimator && estimator->success) {
     set("success.message", summary.success_message);
@@ -97,19 +99,23 @@ void add_training(Record& record, const TrainingSummary& summary, const RatioEst
     record.merge("training.success.", success_record(*estimator->success));
   }
   if (!estimator) return;
-  std::vector<double> training_loss, validation_loss;
-  for (const EpochRecord& epoch : estimator->history) {
-    training_loss.push_back(epoch.training_loss);
-    validation_loss.push_back(epoch.validation_loss);
-  }
-  set("history.training_loss", RecordValue(training_loss));
-  set("history.validation_loss", RecordValue(validation_loss));
+  const auto set_history = [&](const char* name, double EpochRecord::*column) {
+    std::vector<double> values;
+    for (const EpochRecord& epoch : estimator->history) values.push_back(epoch.*column);
+    set(name, RecordValue(values));
+  };
+  set_history("history.training_loss", &EpochRecord::training_loss);
+  set_history("history.validation_loss", &EpochRecord::validation_loss);
+  set_history("history.nre_a_loss", &EpochRecord::nre_a_loss);
   const EpochRecord& best = estimator->history[static_cast<std::size_t>(estimator->best_epoch) - 1];
   set("mean_ratio", best.mean_ratio);
   set("mean_log_z", best.mean_log_z);
   set("sd_log_z", best.sd_log_z);
   set("i0", best.i0);
   set("i1", best.i1);
+  set("mean_log_ratio", best.mean_log_ratio);
+  set("nre_a_loss", best.nre_a_loss);
+  set("kld", best.kld);
 }
 
 Record marginals_record(const std::vector<MarginalSummary>& marginals) {

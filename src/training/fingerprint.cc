@@ -33,6 +33,15 @@ std::string training_fingerprint(const TrainingData& data, const PairNetworkShap
   add(options.learning_rate_schedule);
   // The length of the run shapes the schedule, so there it belongs to the name.
   if (options.learning_rate_schedule == "cosine") add(std::to_string(options.max_num_epochs));
+  // Words for what is not the default, so that older checkpoints keep their name.
+  const TrainingOptions defaults;
+  if (options.select_epoch != defaults.select_epoch) add("select " + options.select_epoch);
+  if (options.information_thetas != defaults.information_thetas)
+    add("information " + std::to_string(options.information_thetas));
+  if (options.information_epochs != defaults.information_epochs)
+    add("information " + options.information_epochs);
+  if (options.gradients != defaults.gradients) add("gradients " + options.gradients);
+  if (options.standardise_from != defaults.standardise_from) add("standardise " + options.standardise_from);
   add(std::to_string(seed));
   add(std::string(isa));
   if (!success.empty()) add(success);

@@ -9,7 +9,8 @@
 
 namespace nrec {
 
-/// Per-epoch records as a tensor [epochs, 8] (columns in the order of EpochRecord), and back.
+/// Per-epoch records as a tensor [epochs, 11] (columns in the order of EpochRecord), and back. Of older files, which have the
+/// first 8 columns, the others are nan.
 NamedTensor history_tensor(const std::string& name, std::span<const EpochRecord> history);
 /// Errors   IoError: missing or misshapen; `where` starts the message
 std::vector<EpochRecord> history_from(const TensorFile& file, const std::string& name,

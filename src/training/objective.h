@@ -21,8 +21,9 @@ class Objective {
   virtual PairBatch load_batch(std::int64_t step) = 0;
   /// Of the rows of the batch that was loaded last.
   virtual RowLoss row_loss() const = 0;
-  /// Everything of an EpochRecord but training_loss, on the rows that are held out.
-  virtual EpochRecord measure(PairNetworkStep& step, const PairNetwork& network) = 0;
+  /// Everything of an EpochRecord but training_loss, on the rows that are held out; without `information` the numbers on Z(x) are
+  /// nan.
+  virtual EpochRecord measure(PairNetworkStep& step, const PairNetwork& network, bool information) = 0;
 };
 
 /// The loss of a row of logits of contrastive pairs. `loss` must outlive it.

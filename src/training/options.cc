@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "nrec/training/train.h"
 
 namespace nrec {
@@ -46,8 +48,45 @@ void describe(OptionTable& table, TrainingOptions& options) {
   table.add(
       section, "stop_after_epochs", &options.stop_after_epochs, {.low = 0},
       "stop after so many epochs without a better validation loss; 0 = never, keep the best of all epochs");
+  table.add(
+      section, "select_epoch", &options.select_epoch, {"loss", "nre-a", "i0"},
+      "what chooses the epoch that is kept, and ends training: the smallest validation loss, the smallest "
+      "one with gamma = 1 and K = 1, or the largest bound I0 on the mutual information");
+  table.add(section, "information_thetas", &options.information_thetas, {.low = 0},
+            "contrastive parameters per validation row that Z, I0 and I1 are estimated from, those of other "
+            "validation rows; 0: those of the loss, at no further cost");
+  table.add(section, "information_epochs", &options.information_epochs, {"all", "log"},
+            "epochs in which Z, I0 and I1 are measured; log: the first 8, then 8 per doubling, and the last");
+  table.add(section, "gradients", &options.gradients, {"reset", "accumulate"},
+            "reset: a step takes the gradient of its mini-batch; accumulate: the clipped sum of those of its "
+            "epoch so far, as in the published experiments");
   table.add(section, "standardise_x", &options.standardise_x, {"independent", "robust", "none"},
             "mean and sd per column of x, median and quartiles, or nothing");
+  table.add(section, "standardise_from", &options.standardise_from, {"training", "first_batch"},
+            "training: statistics of all simulations, constant columns keep their scale; first_batch: of the "
+            "first mini-batch, sd at least 1e-7, as in the published experiments");
+}
+
+std::vector<std::string> broken_rules(const TrainingOptions& options) {
+  TrainingOptions copy = options;
+  OptionTable table;
+  describe(table, copy);
+  std::vector<std::string> sentences;
+  for (const OptionEntry& entry : table.entries()) {
+    if (entry.kind != OptionEntry::Kind::text || entry.choices.empty()) continue;
+    const std::string value = std::get<std::string>(entry.current());
+    if (std::ranges::find(entry.choices, value) == entry.choices.end())
+      sentences.push_back(entry.name + " = \"" + value + "\" is unknown; it must be " + entry.rule_text());
+  }
+  if (options.information_thetas < 0)
+    sentences.push_back("information_thetas = " + std::to_string(options.information_thetas) +
+                        " must be at least 0");
+  if (options.select_epoch == "i0" && options.information_epochs == "log")
+    sentences.push_back(
+        "select_epoch = \"i0\" compares I0 of all epochs, but information_epochs = \"log\" measures it in a "
+        "few; "
+        "take information_epochs = \"all\", or another select_epoch");
+  return sentences;
 }
 
 }  // namespace nrec

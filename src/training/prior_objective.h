@@ -31,8 +31,8 @@ class PriorObjective final : public Objective {
   std::int64_t steps_per_epoch() const override { return order_.steps_per_epoch(); }
   PairBatch load_batch(std::int64_t step) override;
   RowLoss row_loss() const override { return contrastive_row_loss(data_.loss); }
-  EpochRecord measure(PairNetworkStep& step, const PairNetwork& network) override {
-    return validation_.measure(step, network);
+  EpochRecord measure(PairNetworkStep& step, const PairNetwork& network, bool information) override {
+    return validation_.measure(step, network, information);
   }
 
  private:

@@ -61,7 +61,7 @@ void Standardiser::apply(MatrixView<const double> values, MatrixView<float> out)
 }
 
 Standardiser fit_standardiser(MatrixView<const double> values, StandardiserMethod method,
-                              StandardiserReport& report) {
+                              StandardiserReport& report, ConstantColumns constants) {
   if (values.rows == 0) throw ShapeError("standardise: no rows to take statistics from");
   Standardiser result;
   std::vector<double> column(values.rows);
@@ -90,7 +90,8 @@ Standardiser fit_standardiser(MatrixView<const double> values, StandardiserMetho
       result.scale.push_back(iqr / kNormalIqr);
     } else {
       result.shift.push_back(moments.mean);
-      result.scale.push_back(constant ? 1.0 : moments.sd);
+      const bool tiny = constants == ConstantColumns::tiny_scale;
+      result.scale.push_back(tiny ? std::max(moments.sd, kTinyScale) : constant ? 1.0 : moments.sd);
     }
   }
   return result;

@@ -8,6 +8,7 @@
 #include "nrec/core/error.h"
 #include "nrec/networks/pair_step.h"
 #include "training/encode_theta.h"
+#include "training/softplus.h"
 #include "training/success_objective.h"
 
 namespace nrec {

@@ -8,6 +8,7 @@
 #include "nrec/core/options.h"
 #include "nrec/core/random.h"
 #include "training/running_moments.h"
+#include "training/softplus.h"
 
 namespace nrec {
 
@@ -59,8 +60,6 @@ Matrix<double> unbounded_rows(const Prior& prior, const SimulationSet& simulatio
 }
 
 }  // namespace
-
-double softplus(double z) { return std::max(z, 0.0) + std::log1p(std::exp(-std::fabs(z))); }
 
 SuccessData prepare_success_data(const Prior& prior, const SimulationSet& simulations, std::uint64_t seed) {
   SuccessData data;
@@ -135,7 +134,7 @@ std::vector<float> SuccessObjective::held_out_logits(PairNetworkStep& step,
   return logits;
 }
 
-EpochRecord SuccessObjective::measure(PairNetworkStep& step, const PairNetwork& network) {
+EpochRecord SuccessObjective::measure(PairNetworkStep& step, const PairNetwork& network, bool) {
   const std::vector<float> logits = held_out_logits(step, network);
   RunningMoments loss;
   for (std::size_t i = 0; i < logits.size(); ++i)

@@ -38,7 +38,8 @@ class SuccessObjective final : public Objective {
   std::int64_t steps_per_epoch() const override { return order_.steps_per_epoch(); }
   PairBatch load_batch(std::int64_t step) override;
   RowLoss row_loss() const override;
-  EpochRecord measure(PairNetworkStep& step, const PairNetwork& network) override;
+  /// The loss and its standard error; nothing else of a record applies.
+  EpochRecord measure(PairNetworkStep& step, const PairNetwork& network, bool information) override;
 
   /// Held-out predictions of a network against those of a constant rate.
   SuccessCalibration calibration(PairNetworkStep& step, const PairNetwork& network) const;
@@ -54,8 +55,5 @@ class SuccessObjective final : public Objective {
   std::vector<std::uint8_t> is_ok_;
   Matrix<float> held_out_theta_;
 };
-
-/// log(1 + exp(z)) without overflow.
-double softplus(double z);
 
 }  // namespace nrec

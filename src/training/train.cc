@@ -18,18 +18,14 @@ constexpr double kSuccessShare = 0.25;  // of a time limit, for learning P(ok | 
 
 std::string end_message(TrainingStatus status, const TrainerState& state, const TrainingOptions& options) {
   const std::string best =
-      state.best_epoch
-          ? "best validation loss " +
-                rounded(state.history[static_cast<std::size_t>(state.best_epoch) - 1].validation_loss) +
-                " at epoch " + std::to_string(state.best_epoch)
-          : std::string("no epoch finished");
+      state.best_epoch ? best_text(state, options.select_epoch) : std::string("no epoch finished");
+  const std::string none_better = "no better " + std::string(selection_name(options.select_epoch));
   switch (status) {
     case TrainingStatus::converged:
       if (state.num_reductions > kMostReductions)
-        return "no better validation loss after " + std::to_string(kMostReductions) +
+        return none_better + " after " + std::to_string(kMostReductions) +
                " halvings of the learning rate; " + best;
-      return "no better validation loss for " + std::to_string(options.stop_after_epochs) + " epochs; " +
-             best;
+      return none_better + " for " + std::to_string(options.stop_after_epochs) + " epochs; " + best;
     case TrainingStatus::epochs_done: {
       const bool early = state.best_epoch == static_cast<int>(state.history.size()) &&
                          options.learning_rate_schedule != "cosine";
@@ -69,7 +65,12 @@ Record estimator_settings(const TrainingData& data, const NetworkOptions& networ
   settings.set("validation_fraction", options.validation_fraction);
   settings.set("max_num_epochs", options.max_num_epochs);
   settings.set("stop_after_epochs", options.stop_after_epochs);
+  settings.set("select_epoch", options.select_epoch);
+  settings.set("information_thetas", options.information_thetas);
+  settings.set("information_epochs", options.information_epochs);
+  settings.set("gradients", options.gradients);
   settings.set("standardise_x", options.standardise_x);
+  settings.set("standardise_from", options.standardise_from);
   settings.set("hidden_features", network.hidden_features);
   settings.set("num_blocks", network.num_blocks);
   settings.set("norm", network.norm);
@@ -94,10 +95,12 @@ class TrainingRun {
         network_(network),
         options_(options),
         run_(run),
-        data_(prepare_training_data(prior, simulations, options, run.seed)),
+        data_(prepare_training_data(prior, simulations, options, run, simulator)),
         objective_(make_objective(simulator)),
         trainer_(*objective_, options, run),
         state_{.ratio = TrainerState::start(PairNetwork::initialised(shape(), run.seed)), .success = {}} {
+    if (options.gradients == "accumulate")
+      state_.ratio.gradient_sum.resize(state_.ratio.network.weights().size());
     for (const std::string& warning : data_.warnings) run.log.warning(warning);
     if (simulations.failed_theta.rows() > 0)
       success_ = std::make_unique<SuccessLearner>(prior, simulations, run);
@@ -121,6 +124,8 @@ class TrainingRun {
                         .time_limit = run_.time_limit,
                         .save = [this] { keeper_->save_if_due(); }};
     const TrainingStatus status = phase.run_epochs(trainer_, state_.ratio);
+    step_seconds_ = phase.step_seconds;
+    validation_seconds_ = phase.validation_seconds;
     if (status != TrainingStatus::diverged) keeper_->save();
     TrainingResult result;
     describe(status, success, result.summary);
@@ -142,14 +147,7 @@ class TrainingRun {
   std::unique_ptr<Objective> make_objective(const Simulator* simulator) const {
     if (options_.regime == "prior") return std::make_unique<PriorObjective>(prior_, data_, run_);
     if (options_.regime != "joint") return std::make_unique<ContrastiveObjective>(data_, run_.seed);
-    if (!simulator) {
-      throw UnsupportedError(
-          "train: regime = \"joint\" makes new simulations for every mini-batch and needs a simulator that "
-          "nrec can "
-          "call itself, a built-in task or one given to train(); use regime = \"fixed\" or \"prior\" for "
-          "simulations "
-          "from files and external programs");
-    }
+    check_joint_simulator(simulator, prior_.dim(), simulations_.dim_x());
     return std::make_unique<JointObjective>(prior_, *simulator, data_, options_.steps_per_epoch, run_);
   }
 
@@ -181,6 +179,8 @@ class TrainingRun {
     summary.isa = trainer_.isa();
     summary.warnings = data_.warnings;
     summary.seconds = watch_.seconds();
+    summary.step_seconds = step_seconds_;
+    summary.validation_seconds = validation_seconds_;
     if (!summary.usable) return;
     const EpochRecord& best = ratio.history[static_cast<std::size_t>(ratio.best_epoch) - 1];
     summary.best_validation_loss = best.validation_loss;
@@ -227,7 +227,7 @@ class TrainingRun {
   Trainer trainer_;
   TrainingState state_;
   std::unique_ptr<SuccessLearner> success_;  // where rows failed
-  double success_seconds_ = 0.0;
+  double success_seconds_ = 0.0, step_seconds_ = 0.0, validation_seconds_ = 0.0;
   std::string fingerprint_;
   std::unique_ptr<CheckpointKeeper> keeper_;
 };

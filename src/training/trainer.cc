@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "nrec/kernels/dispatch.h"
+#include "training/information.h"
 
 namespace nrec {
 
@@ -16,7 +17,7 @@ constexpr float kAdamBeta2 = 0.999f;
 constexpr float kAdamEps = 1e-8f;
 constexpr double kClipEps = 1e-6;
 
-double l2_norm(const std::vector<float>& values) {
+double l2_norm(std::span<const float> values) {
   double sum = 0.0;
   for (const float value : values) sum += static_cast<double>(value) * value;
   return std::sqrt(sum);
@@ -30,7 +31,18 @@ TrainerState TrainerState::start(PairNetwork network) {
           .best = std::move(network),
           .adam_m = std::vector<float>(size),
           .adam_v = std::vector<float>(size),
+          .gradient_sum = {},
           .history = {}};
+}
+
+double selection_value(const EpochRecord& record, std::string_view select_epoch) {
+  if (select_epoch == "i0") return -record.i0;
+  return select_epoch == "nre-a" ? record.nre_a_loss : record.validation_loss;
+}
+
+std::string_view selection_name(std::string_view select_epoch) {
+  if (select_epoch == "i0") return "I0";
+  return select_epoch == "nre-a" ? "NRE-A validation loss" : "validation loss";
 }
 
 Trainer::Trainer(Objective& objective, const TrainingOptions& options, const RunContext& run)
@@ -65,37 +77,59 @@ double Trainer::train_step(TrainerState& state) {
   ++state.step;
   ++state.step_in_epoch;
   state.epoch_loss_sum += loss;
-  adam_step(state, rate);
+  if (options_.gradients == "accumulate") {
+    accumulate_gradient(state);
+    adam_step(state, state.gradient_sum, 1.0, rate);
+  } else {
+    adam_step(state, gradient_, clip_factor(gradient_), rate);
+  }
   return loss;
 }
 
-void Trainer::adam_step(TrainerState& state, double rate) {
-  const double norm = l2_norm(gradient_);
-  const double clip =
-      options_.clip_max_norm > 0 ? std::min(1.0, options_.clip_max_norm / (norm + kClipEps)) : 1.0;
+double Trainer::clip_factor(std::span<const float> gradient) const {
+  if (!(options_.clip_max_norm > 0)) return 1.0;
+  return std::min(1.0, options_.clip_max_norm / (l2_norm(gradient) + kClipEps));
+}
+
+void Trainer::accumulate_gradient(TrainerState& state) const {
+  std::vector<float>& sum = state.gradient_sum;
+  if (state.step_in_epoch == 1) sum.assign(gradient_.size(), 0.0f);  // the first step of its epoch
+  for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += gradient_[i];
+  const auto clip = static_cast<float>(clip_factor(sum));
+  for (float& value : sum) value *= clip;
+}
+
+void Trainer::adam_step(TrainerState& state, std::span<const float> gradient, double clip, double rate) {
   const auto t = static_cast<double>(state.step);
   const double correction1 = 1.0 - std::pow(static_cast<double>(kAdamBeta1), t);
   const double correction2 = 1.0 - std::pow(static_cast<double>(kAdamBeta2), t);
   const FlushDenormals flush;
-  kernels_.adam(state.network.weights().data(), gradient_.data(), state.adam_m.data(), state.adam_v.data(),
-                gradient_.size(), static_cast<float>(clip), kAdamBeta1, kAdamBeta2,
+  kernels_.adam(state.network.weights().data(), gradient.data(), state.adam_m.data(), state.adam_v.data(),
+                gradient.size(), static_cast<float>(clip), kAdamBeta1, kAdamBeta2,
                 static_cast<float>(rate / correction1), static_cast<float>(1.0 / std::sqrt(correction2)),
                 kAdamEps);
 }
 
+bool Trainer::is_better(const EpochRecord& record, const TrainerState& state) const {
+  const double value = selection_value(record, options_.select_epoch);
+  if (!std::isfinite(record.validation_loss) || !std::isfinite(value)) return false;
+  if (state.best_epoch == 0) return true;
+  const EpochRecord& best = state.history[static_cast<std::size_t>(state.best_epoch) - 1];
+  return value < selection_value(best, options_.select_epoch);
+}
+
 const EpochRecord& Trainer::finish_epoch(TrainerState& state) {
-  EpochRecord record = objective_.measure(*step_, state.network);
+  const int epoch = static_cast<int>(state.history.size()) + 1;
+  EpochRecord record =
+      objective_.measure(*step_, state.network,
+                         measures_information(options_.information_epochs, epoch, options_.max_num_epochs));
   record.training_loss = state.epoch_loss_sum / static_cast<double>(state.step_in_epoch);
-  const bool first = state.best_epoch == 0;
-  const bool better =
-      std::isfinite(record.validation_loss) &&
-      (first || record.validation_loss <
-                    state.history[static_cast<std::size_t>(state.best_epoch) - 1].validation_loss);
+  const bool better = is_better(record, state);
   state.history.push_back(record);
   state.step_in_epoch = 0;
   state.epoch_loss_sum = 0.0;
   if (better) {
-    state.best_epoch = static_cast<int>(state.history.size());
+    state.best_epoch = epoch;
     state.best = state.network;
   }
   if (options_.learning_rate_schedule == "plateau") reduce_on_plateau(state);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -18,17 +19,24 @@ struct TrainerState {
   std::vector<float> adam_m, adam_v;
   std::int64_t step = 0;  // steps done since the start
   std::int64_t step_in_epoch = 0;
-  double epoch_loss_sum = 0.0;       // of the steps of the present epoch
-  int best_epoch = 0;                // 1-based; 0 = none yet
-  int num_reductions = 0;            // schedule "plateau": how often the learning rate was halved
-  int last_reduction = 0;            // and after which epoch
+  double epoch_loss_sum = 0.0;  // of the steps of the present epoch
+  std::vector<float>
+      gradient_sum;        // gradients "accumulate": the clipped sum of the present epoch; else empty
+  int best_epoch = 0;      // 1-based; 0 = none yet
+  int num_reductions = 0;  // schedule "plateau": how often the learning rate was halved
+  int last_reduction = 0;  // and after which epoch
   std::vector<EpochRecord> history;  // one per finished epoch
 
   /// Before the first step.
   static TrainerState start(PairNetwork network);
 };
 
-/// Schedule "plateau": epochs without a better validation loss after which training goes back to its best state with half
+/// The value of an epoch by which epochs are compared, smaller is better: validation_loss, nre_a_loss, or -i0.
+double selection_value(const EpochRecord& record, std::string_view select_epoch);
+/// What users call it: "validation loss", "NRE-A validation loss", "I0".
+std::string_view selection_name(std::string_view select_epoch);
+
+/// Schedule "plateau": epochs without a better value after which training goes back to its best state with half
 /// the learning rate, and how often that may happen before training has converged.
 inline constexpr int kPlateauEpochs = 5;
 inline constexpr int kMostReductions = 6;
@@ -50,8 +58,13 @@ class Trainer {
 
  private:
   double learning_rate(const TrainerState& state) const;
-  void adam_step(TrainerState& state, double rate);
+  /// The step that Adam takes: of the gradient of the mini-batch, or of the sum of the epoch.
+  void adam_step(TrainerState& state, std::span<const float> gradient, double clip, double rate);
+  /// Adds the gradient of the mini-batch to the sum of the epoch and clips that in place.
+  void accumulate_gradient(TrainerState& state) const;
+  double clip_factor(std::span<const float> gradient) const;
   void reduce_on_plateau(TrainerState& state) const;
+  bool is_better(const EpochRecord& record, const TrainerState& state) const;
 
   Objective& objective_;
   const TrainingOptions& options_;

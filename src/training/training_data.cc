@@ -6,19 +6,11 @@
 
 #include "nrec/core/error.h"
 #include "nrec/core/random.h"
+#include "training/standardise_data.h"
 
 namespace nrec {
 
 namespace {
-
-std::string column_list(const std::vector<std::size_t>& columns, const char* name) {
-  constexpr std::size_t kShown = 8;
-  std::string text;
-  for (std::size_t i = 0; i < std::min(columns.size(), kShown); ++i)
-    text += (i ? ", " : "") + std::string(name) + "[" + std::to_string(columns[i]) + "]";
-  if (columns.size() > kShown) text += " and " + std::to_string(columns.size() - kShown) + " more";
-  return text;
-}
 
 void check_rows(const Prior& prior, const SimulationSet& simulations) {
   if (simulations.dim_theta() != prior.dim()) {
@@ -60,6 +52,24 @@ void check_rows(const Prior& prior, const SimulationSet& simulations) {
                         "that the problem names");
     }
   }
+}
+
+void check_options(const TrainingOptions& options) {
+  std::string text;
+  for (const std::string& sentence : broken_rules(options))
+    text += (text.empty() ? "" : "\n") + ("train: " + sentence);
+  if (!text.empty()) throw ConfigError(text);
+}
+
+void take_information_thetas(const TrainingOptions& options, std::size_t rows, TrainingData& data) {
+  data.information_thetas = static_cast<std::size_t>(options.information_thetas);
+  if (data.information_thetas < data.validation.size()) return;
+  throw ShapeError(
+      "train: information_thetas = " + std::to_string(options.information_thetas) + " needs at least " +
+      std::to_string(data.information_thetas + 1) + " validation rows but only " +
+      std::to_string(data.validation.size()) + " of the " + std::to_string(rows) +
+      " simulations are validation rows; lower information_thetas to at most " +
+      std::to_string(data.validation.size() - 1) + ", raise validation_fraction or simulate more");
 }
 
 std::vector<std::uint32_t> split_order(std::size_t rows, std::uint64_t seed) {
@@ -116,41 +126,6 @@ void split_rows(std::size_t rows, const TrainingOptions& options, std::uint64_t 
   }
 }
 
-void standardise(const Prior& prior, const SimulationSet& simulations, const TrainingOptions& options,
-                 TrainingData& data) {
-  Matrix<double> unbounded(simulations.num_rows(), prior.dim());
-  prior.to_unbounded(simulations.theta, unbounded);
-  StandardiserReport theta_report;
-  data.theta_standardiser = fit_standardiser(unbounded, StandardiserMethod::independent, theta_report);
-  if (!theta_report.constant_columns.empty()) {
-    const std::size_t column = theta_report.constant_columns.front();
-    throw DomainError("train: theta column " + std::to_string(column) + " (" + prior.names()[column] +
-                      ") is constant; a parameter that never varies cannot be inferred: "
-                      "remove it from [parameters] and theta, or simulate it from its prior");
-  }
-  StandardiserReport report;
-  data.x_standardiser = fit_standardiser(simulations.x, standardiser_method(options.standardise_x), report);
-  if (!report.constant_columns.empty()) {
-    data.warnings.push_back("constant in all simulations, so it carries no information: " +
-                            column_list(report.constant_columns, "x") + " (centred, scale 1)");
-  }
-  if (!report.heavy_tailed_columns.empty() && options.standardise_x == "robust") {
-    data.warnings.push_back("heavy tails: " + column_list(report.heavy_tailed_columns, "x") +
-                            " keep huge values after robust scaling; batch norm suffers from them, so "
-                            "consider norm = \"layer\" or a logarithm in the simulator");
-  }
-  if (!report.heavy_tailed_columns.empty() && options.standardise_x == "independent") {
-    data.warnings.push_back("heavy tails (sd over 10 times what the quartiles suggest): " +
-                            column_list(report.heavy_tailed_columns, "x") +
-                            "; a few huge values set the scale. Consider standardise_x = \"robust\" or a "
-                            "logarithm in the simulator");
-  }
-  data.theta = Matrix<float>(simulations.num_rows(), prior.dim());
-  data.theta_standardiser.apply(unbounded, data.theta);
-  data.x = Matrix<float>(simulations.num_rows(), simulations.dim_x());
-  data.x_standardiser.apply(simulations.x, data.x);
-}
-
 }  // namespace
 
 std::vector<std::uint32_t> validation_rows(std::size_t num_rows, double validation_fraction,
@@ -161,7 +136,9 @@ std::vector<std::uint32_t> validation_rows(std::size_t num_rows, double validati
 }
 
 TrainingData prepare_training_data(const Prior& prior, const SimulationSet& simulations,
-                                   const TrainingOptions& options, std::uint64_t seed) {
+                                   const TrainingOptions& options, const RunContext& run,
+                                   const Simulator* simulator) {
+  check_options(options);
   check_rows(prior, simulations);
   const std::size_t failed = simulations.failed_theta.rows() + simulations.num_dropped;
   if (options.regime != "fixed" && failed > 0) {
@@ -172,8 +149,9 @@ TrainingData prepare_training_data(const Prior& prior, const SimulationSet& simu
   }
   TrainingData data(ContrastiveLoss(loss_kind(options.loss), static_cast<std::size_t>(options.num_classes),
                                     options.gamma, options.contrast == "shared"));
-  split_rows(simulations.num_rows(), options, seed, data);
-  standardise(prior, simulations, options, data);
+  split_rows(simulations.num_rows(), options, run.seed, data);
+  take_information_thetas(options, simulations.num_rows(), data);
+  standardise(prior, simulations, options, run, simulator, data);
   data.x_low.assign(simulations.x.row(0).begin(), simulations.x.row(0).end());
   data.x_high = data.x_low;
   for (std::size_t i = 1; i < simulations.num_rows(); ++i) {

@@ -19,13 +19,15 @@ struct TrainingData {
   std::vector<std::uint32_t> training;  // row numbers, in the random order of the split
   std::vector<std::uint32_t> validation;
   std::size_t batch_size = 0;
+  std::size_t information_thetas = 0;  // 0: those of the loss
   Standardiser theta_standardiser, x_standardiser;
   std::vector<double> x_low, x_high;
   std::vector<std::string> warnings;
 };
 
-/// Errors as train().
+/// `simulator` makes the first mini-batch where regime "joint" standardises from it; else it may be null. Errors as train().
 TrainingData prepare_training_data(const Prior& prior, const SimulationSet& simulations,
-                                   const TrainingOptions& options, std::uint64_t seed);
+                                   const TrainingOptions& options, const RunContext& run,
+                                   const Simulator* simulator = nullptr);
 
 }  // namespace nrec

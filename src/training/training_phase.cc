@@ -15,6 +15,13 @@ std::string rounded(double value, int digits) {
   return text;
 }
 
+std::string best_text(const TrainerState& state, const std::string& select_epoch) {
+  const EpochRecord& best = state.history[static_cast<std::size_t>(state.best_epoch) - 1];
+  const double value = select_epoch == "i0" ? best.i0 : selection_value(best, select_epoch);
+  return "best " + std::string(selection_name(select_epoch)) + " " + rounded(value) + " at epoch " +
+         std::to_string(state.best_epoch);
+}
+
 TrainingStatus TrainingPhase::run_epochs(Trainer& trainer, TrainerState& state) {
   started = watch.seconds();
   const std::int64_t first_step = state.step;
@@ -28,10 +35,15 @@ TrainingStatus TrainingPhase::run_epochs(Trainer& trainer, TrainerState& state) 
     while (state.step_in_epoch < trainer.steps_per_epoch()) {
       if (run.stop_requested()) return TrainingStatus::stopped;
       if (watch.seconds() > time_limit) return TrainingStatus::budget_spent;
-      if (!std::isfinite(trainer.train_step(state))) return TrainingStatus::diverged;
+      const double began = watch.seconds();
+      const double loss = trainer.train_step(state);
+      step_seconds += watch.seconds() - began;
+      if (!std::isfinite(loss)) return TrainingStatus::diverged;
       report(state, trainer.steps_per_epoch(), first_step);
     }
+    const double began = watch.seconds();
     trainer.finish_epoch(state);
+    validation_seconds += watch.seconds() - began;
     save();
   }
 }
@@ -50,14 +62,9 @@ void TrainingPhase::report(const TrainerState& state, std::int64_t steps_per_epo
   update.detail = rounded(rate, 1) + " steps/s";
   if (!state.history.empty()) {
     const EpochRecord& last = state.history.back();
-    update.detail =
-        "loss " + rounded(last.validation_loss) + " +- " + rounded(last.validation_loss_se) +
-        (state.best_epoch
-             ? ", best " +
-                   rounded(state.history[static_cast<std::size_t>(state.best_epoch) - 1].validation_loss) +
-                   " at epoch " + std::to_string(state.best_epoch)
-             : "") +
-        ", " + update.detail;
+    update.detail = "loss " + rounded(last.validation_loss) + " +- " + rounded(last.validation_loss_se) +
+                    (state.best_epoch ? ", " + best_text(state, options.select_epoch) : "") + ", " +
+                    update.detail;
   }
   run.log.progress(update);
 }

@@ -18,6 +18,9 @@ struct TrainingPhase {
   double time_limit = std::numeric_limits<double>::infinity();  // on `watch`
   std::function<void()> save;  // called after every epoch; it may think that it is too early
 
+  double step_seconds = 0.0;        // in the steps
+  double validation_seconds = 0.0;  // in the measuring of epochs
+
   double started = 0.0;  // on `watch`
   double last_update = -std::numeric_limits<double>::infinity();
 
@@ -25,6 +28,9 @@ struct TrainingPhase {
   TrainingStatus run_epochs(Trainer& trainer, TrainerState& state);
   void report(const TrainerState& state, std::int64_t steps_per_epoch, std::int64_t first_step);
 };
+
+/// "best validation loss 1.2345 at epoch 7", of the value that epochs are selected by; there must be a best epoch.
+std::string best_text(const TrainerState& state, const std::string& select_epoch);
 
 /// Fixed number of decimals, for messages.
 std::string rounded(double value, int digits = 4);

@@ -22,7 +22,7 @@ struct Standardiser {
 
 /// What fitting found, for warnings.
 struct StandardiserReport {
-  std::vector<std::size_t> constant_columns;      // centred, scale 1
+  std::vector<std::size_t> constant_columns;      // centred, scale 1 (or tiny)
   std::vector<std::size_t> heavy_tailed_columns;  // sd more than 10 times what the quartiles suggest
 };
 
@@ -35,11 +35,20 @@ enum class StandardiserMethod {
 /// "independent", "robust", "none". Errors: ConfigError.
 StandardiserMethod standardiser_method(std::string_view name);
 
+/// What a column that does not vary is divided by.
+enum class ConstantColumns {
+  unit_scale,  // 1
+  tiny_scale,  // max(sd, kTinyScale), for every column, as the published experiments did it
+};
+inline constexpr double kTinyScale = 1e-7;
+
 /// Statistics of all rows in float64, computed about the first row so that large offsets lose nothing.
-/// A column whose values are equal, or differ only by rounding (sd below 8 ulp of its size), is constant.
+/// A column whose values are equal, or differ only by rounding (sd below 8 ulp of its size), is constant. With
+/// ConstantColumns::tiny_scale this is reported but changes no scale.
 ///
 /// Shapes   values [n, dim] in, n >= 1, finite
 Standardiser fit_standardiser(MatrixView<const double> values, StandardiserMethod method,
-                              StandardiserReport& report);
+                              StandardiserReport& report,
+                              ConstantColumns constants = ConstantColumns::unit_scale);
 
 }  // namespace nrec

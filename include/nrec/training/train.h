@@ -35,16 +35,24 @@ struct TrainingOptions {
   double validation_fraction = 0.1;
   int max_num_epochs = 1000;
   int stop_after_epochs = 50;
+  std::string select_epoch = "loss";
+  int information_thetas = 0;
+  std::string information_epochs = "all";
+  std::string gradients = "reset";
   std::string standardise_x = "independent";
+  std::string standardise_from = "training";
 };
 
 /// Sections [network] and [training]: names, ranges and help. The table is bound to the structs.
 void describe(OptionTable& table, NetworkOptions& options);
 void describe(OptionTable& table, TrainingOptions& options);
 
+/// What options say against each other or against their choices, a sentence each; empty when nothing.
+std::vector<std::string> broken_rules(const TrainingOptions& options);
+
 /// Why training ended.
 enum class TrainingStatus {
-  converged,     // the validation loss stopped improving
+  converged,     // the value of select_epoch stopped improving
   epochs_done,   // max_num_epochs reached
   budget_spent,  // time limit
   stopped,       // a stop was requested; the checkpoint continues it
@@ -59,11 +67,13 @@ struct TrainingSummary {
   std::string message;  // one sentence: why it ended and what to do
   int num_epochs = 0;
   int best_epoch = 0;
-  double best_validation_loss = 0.0;
+  double best_validation_loss = 0.0;  // at best_epoch, whatever chose it
   double best_validation_loss_se = 0.0;
   std::size_t num_training_rows = 0;  // regime joint: rows made for mini-batches so far
   std::size_t num_validation_rows = 0, batch_size = 0;
   double seconds = 0.0;
+  double step_seconds = 0.0;        // of them, in the steps of this call; not those of the success network
+  double validation_seconds = 0.0;  // and in measuring its epochs
   std::string isa;
   std::vector<std::string> warnings;
   // Of learning P(ok | theta); empty or 0 when no row failed.
@@ -95,15 +105,15 @@ struct CheckpointOptions {
 ///           given simulations only standardise and validate. Row i of step s is row N + s B + i of a campaign with this seed
 ///
 /// Adam on mini-batches of contrastive pairs; after every epoch the loss of all validation rows on fixed contrastive sets;
-/// the state of the best epoch is kept. Every random choice is a pure function of (seed, what, epoch or step): equal bits
+/// the state of the epoch that is best by options.select_epoch is kept. Every random choice is a pure function of (seed, what, epoch or step): equal bits
 /// for any number of threads and after a kill and resume.
 ///
 /// A set with failed_theta (without_failures(), rule model) has P(ok | theta) learnt first, from all rows; the ratio is trained
 /// on the successes. The first takes at most a quarter of the time limit.
 ///
-/// Errors   UnsupportedError: a regime other than fixed where rows failed, or joint without a simulator; ShapeError: dimensions of prior and simulations differ, too few rows for num_classes (with the largest that fits);
+/// Errors   UnsupportedError: a regime other than fixed where rows failed, or joint without a simulator; ShapeError: dimensions of prior and simulations differ, too few rows for num_classes or information_thetas (with the largest that fits);
 ///          DomainError: a row of regime joint failed, constant theta, theta outside the prior's support, failed rows left in theta and x;
-///          ConfigError: option values; IoError: checkpoint of another problem or unreadable
+///          ConfigError: option values, broken_rules(); IoError: checkpoint of another problem or unreadable
 /// Cost     per step about 12 R H^2 B (K + 1) floating-point operations
 /// Source   [Miller2022, sec. 2-4, app. B]
 TrainingResult train(const Prior& prior, const SimulationSet& simulations, const NetworkOptions& network,

@@ -56,6 +56,14 @@ TEST_F(ProblemFile, KeepsTheOrderOfParametersAndReadsEveryKindOfTerm) {
   EXPECT_EQ(problem_prior(problem).names(), (std::vector<std::string>{"z", "b", "a", "h_0 / km"}));
 }
 
+TEST_F(ProblemFile, RefusesTrainingOptionsThatContradictEachOther) {
+  EXPECT_EQ(refusal<ConfigError>("[simulations]\ntask = \"two_moons\"\n"
+                                 "[training]\nselect_epoch = \"i0\"\ninformation_epochs = \"log\"\n"),
+            file_.string() +
+                ": [training] select_epoch = \"i0\" compares I0 of all epochs, but information_epochs = "
+                "\"log\" measures it in a few; take information_epochs = \"all\", or another select_epoch");
+}
+
 TEST_F(ProblemFile, FileNamesStartFromTheFolderOfTheFileAndThoseOfFlagsDoNot) {
   const std::string text =
       "[simulations]\nfiles = [\"a.npz\", \"/data/b.npz\"]\n[observation]\nfile = \"x.csv\"\n";
@@ -74,7 +82,8 @@ TEST_F(ProblemFile, TextOfAProblemReadsBackAsTheSameProblem) {
       "[parameters]\n\"m 1\" = { prior = \"truncated_normal\", mean = 0.1, sd = 1e-30, low = -inf, high = 3 "
       "}\n"
       "joint_2 = { prior = \"normal\", mean = 0, sd = 1 }\n"
-      "both = { names = [\"joint_1\", \"ü\"], prior = \"multivariate_normal\", mean = [1, 2], precision = [[1, 0], "
+      "both = { names = [\"joint_1\", \"ü\"], prior = \"multivariate_normal\", mean = [1, 2], precision = "
+      "[[1, 0], "
       "[0, 4]] }\n"
       "[simulations]\nfiles = [\"a \\\"quoted\\\".npz\"]\nnum_simulations = 50\n[observation]\nfile = "
       "\"x.csv\"\n"

@@ -20,12 +20,7 @@ using testing::short_training;
 using testing::small_network;
 using testing::toy_prior;
 using testing::toy_simulations;
-
-FunctionSimulator toy_simulator() {
-  return {"toy", 1, 1, [](std::span<const double> theta, RandomStream& random, std::span<double> x) {
-            x[0] = theta[0] + 0.1 * random.normal();
-          }};
-}
+using testing::toy_simulator;
 
 class Regimes : public testing::TrainTest {
  protected:
@@ -36,7 +31,7 @@ class Regimes : public testing::TrainTest {
     return options;
   }
   TrainingData data(const TrainingOptions& options, std::size_t rows = 600) {
-    return prepare_training_data(toy_prior(), toy_simulations(rows, pool_), options, run_.seed);
+    return prepare_training_data(toy_prior(), toy_simulations(rows, pool_), options, run_);
   }
   const Prior prior_ = toy_prior();
   const FunctionSimulator simulator_ = toy_simulator();

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "nrec/core/error.h"
+#include "training/softplus.h"
 #include "training/success_objective.h"
 #include "training/tests/failing_problem.h"
 

@@ -13,12 +13,14 @@ inline Prior toy_prior() {
   return Prior::from_terms({{{"theta"}, "uniform", {{"low", {-bound}}, {"high", {bound}}}, "auto"}});
 }
 
+inline FunctionSimulator toy_simulator() {
+  return {"toy", 1, 1, [](std::span<const double> theta, RandomStream& random, std::span<double> x) {
+            x[0] = theta[0] + 0.1 * random.normal();
+          }};
+}
+
 inline SimulationSet toy_simulations(std::size_t n, ThreadPool& pool, std::uint64_t seed = 1) {
-  const FunctionSimulator simulator(
-      "toy", 1, 1, [](std::span<const double> theta, RandomStream& random, std::span<double> x) {
-        x[0] = theta[0] + 0.1 * random.normal();
-      });
-  return simulate_from_prior(toy_prior(), simulator, n, seed, pool);
+  return simulate_from_prior(toy_prior(), toy_simulator(), n, seed, pool);
 }
 
 /// A network and a run that take well under a second.

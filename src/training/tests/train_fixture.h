@@ -42,6 +42,22 @@ class TrainTest : public ::testing::Test {
     std::filesystem::create_directories(folder_);
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
+  /// Trains on simulations of the toy, whatever the regime.
+  TrainingResult train_toy(const TrainingOptions& options, const char* norm = "layer",
+                           std::size_t rows = 600) {
+    const FunctionSimulator simulator = toy_simulator();
+    return train(toy_prior(), toy_simulations(rows, pool_), small_network(norm), options, run_, {},
+                 &simulator);
+  }
+  static const EpochRecord& best(const TrainingResult& result) {
+    return result.estimator->history[static_cast<std::size_t>(result.summary.best_epoch) - 1];
+  }
+  /// The bytes of its estimator file.
+  std::string bytes(const TrainingResult& result) {
+    save_estimator(*result.estimator, folder_ / "bytes.safetensors");
+    return bytes_of(folder_ / "bytes.safetensors");
+  }
+
   std::filesystem::path folder_;
   ThreadPool pool_{2};
   RunContext run_{.pool = pool_};
