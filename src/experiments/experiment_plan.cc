@@ -26,8 +26,6 @@ constexpr int kGridBatch = 1024;
 constexpr int kFaithfulSteps = 21;  // of NRE-C in the regime joint
 constexpr int kQuickEpochs = 20, kMediumEpochs = 300, kFullEpochs = 1000;
 constexpr int kQuickDraws = 1000;
-constexpr std::array kRegimes = {std::string_view("fixed"), std::string_view("prior"),
-                                 std::string_view("joint")};
 
 const std::vector<std::string> kRegimeNames = {"fixed", "prior", "joint"};
 const std::vector<std::string> kArchitectures = {"small", "large"};
