@@ -154,10 +154,9 @@ Findings benchmark_tables(const ExperimentPlan& plan, const CellResults& results
     findings.tables.push_back(settings_table(plan).file());
     return findings;
   }
-  const Entries entries = entries_of(results, plan.is_quick ? std::string() : anchors);
+  const Entries entries = entries_of(results, anchors);
   if (plan.name == "table1") {
-    findings.tables.push_back(
-        averages_table(entries, plan.is_quick ? std::string() : anchors, findings.claims).file());
+    findings.tables.push_back(averages_table(entries, anchors, findings.claims).file());
   } else {
     findings.tables.push_back(tasks_table(entries).file());
   }

@@ -146,13 +146,12 @@ Panel heat_panel(const Values& values) {
 
 }  // namespace
 
-Findings c2st_map(const ExperimentPlan& plan, const CellResults& results, const std::string& anchors) {
+Findings c2st_map(const CellResults& results, const std::string& anchors) {
   Findings findings;
   C2stTable table;
   Values values;
   for (const CellResult& result : results.cells) {
-    table.add(result, plan.is_quick ? std::numeric_limits<double>::quiet_NaN()
-                                    : published_c2st(anchors, *result.cell));
+    table.add(result, published_c2st(anchors, *result.cell));
     std::vector<double>& here = values[{result.cell->gamma, result.cell->count}];
     const std::vector<double> c2st = result.list("c2st");
     here.insert(here.end(), c2st.begin(), c2st.end());
@@ -275,8 +274,7 @@ Findings c2st_against_count(const ExperimentPlan& plan, const CellResults& resul
   const bool by_task = plan.name == "fig6";
   for (const CellResult& result : results.cells) {
     const ExperimentCell& cell = *result.cell;
-    table.add(result,
-              plan.is_quick ? std::numeric_limits<double>::quiet_NaN() : published_c2st(anchors, cell));
+    table.add(result, published_c2st(anchors, cell));
     const std::vector<double> c2st = result.list("c2st");
     // The figure by task shows the larger architecture where there are two.
     std::vector<std::string> rows = {"average over tasks"};
@@ -305,8 +303,7 @@ Findings c2st_against_count(const ExperimentPlan& plan, const CellResults& resul
   return findings;
 }
 
-Findings information_against_c2st(const ExperimentPlan&, const CellResults& results,
-                                  const std::string& anchors) {
+Findings information_against_c2st(const CellResults& results, const std::string& anchors) {
   Findings findings;
   TidyTable table("", {"task", "gamma", "count", "seed", "min_negative_i0", "epoch", "c2st_mean",
                        "published_min_negative_i0"});

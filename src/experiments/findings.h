@@ -63,6 +63,9 @@ class AnchorRows {
 /// A claim that holds or not. With nothing to test it on (nan), it is not tested.
 Claim claim(std::string text, bool holds, bool is_tested, std::string found, std::string anchor = "");
 
+/// Takes the decision from every claim: what was run is too small for it.
+void leave_untested(Findings& findings);
+
 double mean_of(const std::vector<double>& values);  // of the finite ones; nan: none
 double sd_of(const std::vector<double>& values);    // nan: fewer than two
 /// Correlation of ranks, ties sharing their mean rank. nan: fewer than three pairs, or one side constant.
@@ -71,16 +74,16 @@ double pearson(const std::vector<double>& x, const std::vector<double>& y);
 /// Ends of the 95 % interval of the mean by resampling, a pure function of the values.
 std::pair<double, double> bootstrap_interval(const std::vector<double>& values);
 
-Findings c2st_map(const ExperimentPlan& plan, const CellResults& results,
+Findings c2st_map(const CellResults& results,
                   const std::string& anchors);  // fig1
 Findings c2st_against_count(const ExperimentPlan& plan, const CellResults& results,
                             const std::string& anchors);  // fig4, fig6
-Findings information_against_c2st(const ExperimentPlan& plan, const CellResults& results,
-                                  const std::string& anchors);                        // fig13
-Findings information_curves(const ExperimentPlan& plan, const CellResults& results);  // fig5, fig12
-Findings partition_curves(const ExperimentPlan& plan, const CellResults& results);    // fig14
-Findings loss_curves(const ExperimentPlan& plan, const CellResults& results);         // fig7 to fig11
-Findings convergence_curves(const ExperimentPlan& plan, const CellResults& results);  // convergence
+Findings information_against_c2st(const CellResults& results,
+                                  const std::string& anchors);                 // fig13
+Findings information_curves(const CellResults& results);                       // fig5, fig12
+Findings partition_curves(const CellResults& results);                         // fig14
+Findings loss_curves(const ExperimentPlan& plan, const CellResults& results);  // fig7 to fig11
+Findings convergence_curves(const CellResults& results);                       // convergence
 Findings benchmark_tables(const ExperimentPlan& plan, const CellResults& results,
                           const std::string& anchors);  // table1 to table4
 

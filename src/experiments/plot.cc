@@ -107,7 +107,7 @@ class Script {
     const Panel& panel = figure_.panels[index];
     text_ += fmt::format("reset\nset title {}\nset xlabel {}\nset ylabel {}\n", gnuplot_text(panel.title),
                          gnuplot_text(panel.x_label), gnuplot_text(panel.y_label));
-    text_ += "set key noenhanced samplen 1.5 spacing 0.9\nset grid back linecolor \"#dddddd\"\n";
+    text_ += "set key noenhanced samplen 1.5 spacing 0.9\nset grid back linecolor rgb \"#dddddd\"\n";
     // Powers of ten where an axis is logarithmic.
     if (panel.log_x) text_ += "set logscale x\nset format x \"%g\"\n";
     if (panel.log_y) text_ += "set logscale y\nset format y \"%g\"\n";
@@ -173,8 +173,10 @@ class Script {
 
   void add_heat(std::size_t index) {
     const Panel& panel = figure_.panels[index];
-    text_ += fmt::format("set view map\nset pm3d interpolate 12,12\nset palette viridis\nset cblabel {}\n",
-                         gnuplot_text(panel.heat.label));
+    text_ += fmt::format(
+        "set view map\nset pm3d interpolate 12,12\nset palette defined (0 \"#440154\", 1 \"#3b528b\", 2 "
+        "\"#21918c\", 3 \"#5ec962\", 4 \"#fde725\")\nset cblabel {}\n",
+        gnuplot_text(panel.heat.label));
     std::vector<std::string> terms = {fmt::format("$p{}heat using 1:2:3 with pm3d notitle", index)};
     for (std::size_t s = 0; s < panel.series.size(); ++s)
       terms.push_back(fmt::format("$p{}s{} using 1:2:(0) {} {}", index, s, style_of(panel.series[s]),

@@ -62,7 +62,7 @@ const char* quality_of(double c2st) {
   return c2st < kGood ? "good" : c2st > kBad ? "bad" : "between";
 }
 
-std::vector<Claim> claims_of(const std::map<std::string, std::map<std::string, int>>& counts, bool is_quick) {
+std::vector<Claim> claims_of(const std::map<std::string, std::map<std::string, int>>& counts) {
   const auto share = [&](const std::string& quality) {
     int flagged = 0, all = 0;
     const auto found = counts.find(quality);
@@ -75,12 +75,10 @@ std::vector<Claim> claims_of(const std::map<std::string, std::map<std::string, i
   };
   const auto [bad_flagged, bad] = share("bad");
   const auto [good_flagged, good] = share("good");
-  return {
-      claim("networks with C2ST above 0.8 are not trusted (95 % of them)", bad_flagged >= kLeastFlagged * bad,
-            bad > 0 && !is_quick, fmt::format("{} of {}", bad_flagged, bad)),
-      claim("networks with C2ST below 0.6 are rarely refused (10 % of them at most)",
-            good_flagged <= kMostFalse * good, good > 0 && !is_quick,
-            fmt::format("{} of {}", good_flagged, good))};
+  return {claim("networks with C2ST above 0.8 are not trusted (95 % of them)",
+                bad_flagged >= kLeastFlagged * bad, bad > 0, fmt::format("{} of {}", bad_flagged, bad)),
+          claim("networks with C2ST below 0.6 are rarely refused (10 % of them at most)",
+                good_flagged <= kMostFalse * good, good > 0, fmt::format("{} of {}", good_flagged, good))};
 }
 
 }  // namespace
@@ -131,7 +129,7 @@ std::optional<Findings> verdict_table(const ExperimentPlan& plan, const CellResu
     }
     confusion.add(std::move(row));
   }
-  findings.claims = claims_of(counts, plan.is_quick);
+  findings.claims = claims_of(counts);
   findings.tables.push_back(table.file());
   findings.tables.push_back(confusion.file());
   return findings;

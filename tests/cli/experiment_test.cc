@@ -40,17 +40,6 @@ class Experiment : public ProgramTest {
   }
 };
 
-/// Rows of a table without the last columns, which hold seconds.
-std::string without_columns(const std::string& csv, int count) {
-  std::istringstream lines(csv);
-  std::string line, result;
-  while (std::getline(lines, line)) {
-    for (int i = 0; i < count; ++i) line.resize(line.rfind(','));
-    result += line + "\n";
-  }
-  return result;
-}
-
 TEST_F(Experiment, ListsWhatThereIs) {
   const Outcome outcome = run({"experiment", "list"});
   EXPECT_EQ(outcome.code, 0);
@@ -89,10 +78,7 @@ TEST_F(Experiment, ExperimentsShareTheirNetworks) {
 }
 
 TEST_F(Experiment, GoesOnAfterAKillToTheSameTable) {
-  const Words more = {"--counts", "2,5", "--gammas", "0.1,1", "--max-num-epochs", "40"};
-  Words words = tiny("fig5", "whole", more);
-  words.erase(std::find(words.begin(), words.end(), "--max-num-epochs"),
-              std::find(words.begin(), words.end(), "--max-num-epochs") + 2);
+  Words words = tiny("fig5", "whole", {"--counts", "2,5", "--gammas", "0.1,1"});
   ASSERT_EQ(run(words).code, 0);
   *std::find(words.begin(), words.end(), "whole") = "broken";
   RunningProgram program = start(words);
