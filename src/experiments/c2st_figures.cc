@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -16,6 +17,7 @@ namespace {
 const std::map<std::string, double> kSeedSd = {
     {"slcp", 0.006}, {"two_moons", 0.012}, {"gaussian_mixture", 0.004}};
 constexpr double kSlack = 0.02;
+constexpr std::array<double, 2> kC2stRange = {0.5, 1.0};
 
 double tolerance(const std::string& task) {
   const auto found = kSeedSd.find(task);
@@ -158,7 +160,7 @@ Findings c2st_map(const CellResults& results, const std::string& anchors) {
   }
   findings.figure = {.title = "C2ST over the number of contrastive parameters and gamma", .columns = 2};
   findings.figure.panels.push_back(heat_panel(values));
-  Panel b{.title = "NRE-B", .x_label = "atoms", .y_label = "C2ST", .log_x = true};
+  Panel b{.title = "NRE-B", .x_label = "atoms", .y_label = "C2ST", .log_x = true, .y_range = kC2stRange};
   Series curve{.label = "NRE-B", .style = SeriesStyle::line_points, .colour = 1};
   for (const auto& [key, list] : values) {
     if (std::isfinite(key.first)) continue;
@@ -204,7 +206,8 @@ Figure curves_figure(const Curves& curves, const std::map<std::string, int>& col
       Panel panel{.title = row + ", " + column,
                   .x_label = "contrastive parameters",
                   .y_label = "C2ST",
-                  .log_x = true};
+                  .log_x = true,
+                  .y_range = kC2stRange};
       for (const auto& [key, points] : curves) {
         if (key.row != row || key.column != column) continue;
         Series series{.label = key.family,

@@ -163,6 +163,7 @@ Figure importance_panels(const std::vector<ImportanceDiagnosticResult>& results)
     const double theta = std::sqrt(3.0) / 2.0 * (static_cast<double>(i) - 2.0);
     figure.panels[i].x_range = {theta - 1.0, theta + 1.0};
   }
+  figure.panels[4].x_range = figure.panels[4].y_range = {0.0, 1.0};
   bool has[2] = {false, false};  // the first seed of each is drawn
   for (const ImportanceDiagnosticResult& result : results) {
     const int is_b = result.ratio == "nre-b";

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "experiments/run_program.h"
 #include "nrec/core/error.h"
@@ -20,6 +21,9 @@ constexpr double kDrawingSeconds = 120.0;
 // Distinguishable with any colour vision: the palette of Okabe and Ito, black last.
 constexpr std::array kPalette = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
                                  "#e69f00", "#56b4e9", "#8b6914", "#000000"};
+// Dark blue to yellow, in equal steps of lightness.
+constexpr const char* kHeatColours =
+    "0 \"#440154\", 1 \"#3b528b\", 2 \"#21918c\", 3 \"#5ec962\", 4 \"#fde725\"";
 constexpr double kBandOpacity = 0.18;
 
 /// Text inside double quotes of gnuplot, where the terminals take every character as it is (noenhanced).
@@ -173,10 +177,19 @@ class Script {
 
   void add_heat(std::size_t index) {
     const Panel& panel = figure_.panels[index];
-    text_ += fmt::format(
-        "set view map\nset pm3d interpolate 12,12\nset palette defined (0 \"#440154\", 1 \"#3b528b\", 2 "
-        "\"#21918c\", 3 \"#5ec962\", 4 \"#fde725\")\nset cblabel {}\n",
-        gnuplot_text(panel.heat.label));
+    double low = std::numeric_limits<double>::infinity(), high = -low;
+    for (const auto& row : panel.heat.value) {
+      for (const double value : row) {
+        if (!std::isfinite(value)) continue;
+        low = std::min(low, value);
+        high = std::max(high, value);
+      }
+    }
+    // Points on top would widen the range of colours to their own height.
+    if (low < high) text_ += fmt::format("set cbrange [{}:{}]\n", low, high);
+    text_ +=
+        fmt::format("set view map\nset pm3d interpolate 12,12\nset palette defined ({})\nset cblabel {}\n",
+                    kHeatColours, gnuplot_text(panel.heat.label));
     std::vector<std::string> terms = {fmt::format("$p{}heat using 1:2:3 with pm3d notitle", index)};
     for (std::size_t s = 0; s < panel.series.size(); ++s)
       terms.push_back(fmt::format("$p{}s{} using 1:2:(0) {} {}", index, s, style_of(panel.series[s]),
