@@ -134,7 +134,8 @@ void make_folder(const fs::path& folder) {
 
 DiagnosticNetwork train_network(const ImportanceDiagnosticOptions& options, const SimulationSet& simulations,
                                 const RunContext& run, const CheckpointOptions& checkpoint) {
-  const bool was_resumed = !checkpoint.path.empty() && fs::exists(checkpoint.path);
+  std::error_code ignored;
+  const bool was_resumed = !checkpoint.path.empty() && fs::exists(checkpoint.path, ignored);
   const FunctionSimulator simulator = toy::simulator();
   TrainingResult trained =
       train(toy::prior(), simulations, options.network, options.training, run, checkpoint, &simulator);
