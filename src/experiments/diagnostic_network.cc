@@ -122,36 +122,48 @@ Record network_identity(const ImportanceDiagnosticOptions& options, const RunCon
   return identity;
 }
 
-DiagnosticNetwork diagnostic_network(const ImportanceDiagnosticOptions& options,
-                                     const SimulationSet& simulations, const RunContext& run,
-                                     const fs::path& folder) {
-  const Record identity = network_identity(options, run);
-  const NetworkFiles files(folder, options, run.seed);
-  CheckpointOptions checkpoint;
-  if (!folder.empty()) {
-    std::error_code code;
-    if (fs::exists(files.estimator, code)) return kept_network(identity, files);
-    fs::create_directories(folder, code);
-    if (code)
-      throw IoError("importance_diagnostic: " + folder.string() +
-                    ": this folder cannot be made: " + code.message() + "; choose another");
-    checkpoint = {.path = files.checkpoint, .resume = true};
-  }
-  const bool was_resumed = !checkpoint.path.empty() && fs::exists(checkpoint.path);
+namespace {
+
+void make_folder(const fs::path& folder) {
+  std::error_code code;
+  fs::create_directories(folder, code);
+  if (code)
+    throw IoError("importance_diagnostic: " + folder.string() +
+                  ": this folder cannot be made: " + code.message() + "; choose another");
+}
+
+DiagnosticNetwork train_network(const ImportanceDiagnosticOptions& options, const SimulationSet& simulations,
+                                const RunContext& run, const CheckpointOptions& checkpoint) {
+  std::error_code ignored;
+  const bool was_resumed = !checkpoint.path.empty() && fs::exists(checkpoint.path, ignored);
   const FunctionSimulator simulator = toy::simulator();
   TrainingResult trained =
       train(toy::prior(), simulations, options.network, options.training, run, checkpoint, &simulator);
   DiagnosticNetwork network{.estimator = std::nullopt,
                             .training = facts_of(trained.summary, was_resumed),
                             .status = status_of(trained.summary)};
-  if (network.status != ExperimentStatus::done) return network;
-  network.estimator = std::move(trained.estimator);
+  if (network.status == ExperimentStatus::done) network.estimator = std::move(trained.estimator);
+  return network;
+}
+
+}  // namespace
+
+DiagnosticNetwork diagnostic_network(const ImportanceDiagnosticOptions& options,
+                                     const SimulationSet& simulations, const RunContext& run,
+                                     const fs::path& folder) {
+  if (folder.empty()) return train_network(options, simulations, run, {});
+  const Record identity = network_identity(options, run);
+  const NetworkFiles files(folder, options, run.seed);
+  std::error_code ignored;
+  if (fs::exists(files.estimator, ignored)) return kept_network(identity, files);
+  make_folder(folder);
+  DiagnosticNetwork network =
+      train_network(options, simulations, run, {.path = files.checkpoint, .resume = true});
+  if (!network.estimator) return network;
   network.estimator->settings.merge(kIdentity, identity);
-  if (folder.empty()) return network;
   // The estimator last: when it is there, everything is.
   write_facts(network.training, files.facts);
   save_estimator(*network.estimator, files.estimator);
-  std::error_code ignored;
   fs::remove(files.checkpoint, ignored);
   return network;
 }

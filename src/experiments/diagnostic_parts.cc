@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 #include "experiments/toy_problem.h"
 #include "nrec/core/error.h"
@@ -93,6 +94,16 @@ double effective_sample_size(std::span<const double> weights) {
 
 namespace {
 
+/// Mean and sd (n - 1); nan where there are too few values.
+std::pair<double, double> mean_and_sd(std::span<const double> values) {
+  const auto n = static_cast<double>(values.size());
+  double sum = 0.0, squares = 0.0;
+  for (const double value : values) sum += value;
+  const double mean = sum / n;
+  for (const double value : values) squares += (value - mean) * (value - mean);
+  return {mean, values.size() < 2 ? std::nan("") : std::sqrt(squares / (n - 1.0))};
+}
+
 /// The posterior that a ratio gives at one x, with `shift` added to its log.
 Posterior posterior_at(const AskedRatio& ratio, double x_o, double shift) {
   return Posterior::from_log_ratio(
@@ -119,12 +130,7 @@ void add_moments(std::span<const double> draws, PosteriorComparison& comparison)
   const auto exact = toy::posterior_moments(comparison.x_o);
   comparison.exact_mean = exact.mean;
   comparison.exact_sd = exact.sd;
-  if (draws.size() < 2) return;
-  double sum = 0.0, squares = 0.0;
-  for (const double theta : draws) sum += theta;
-  comparison.mean = sum / static_cast<double>(draws.size());
-  for (const double theta : draws) squares += (theta - comparison.mean) * (theta - comparison.mean);
-  comparison.sd = std::sqrt(squares / static_cast<double>(draws.size() - 1));
+  std::tie(comparison.mean, comparison.sd) = mean_and_sd(draws);
 }
 
 void add_c2st(const AskedRatio& ratio, const Matrix<double>& draws, std::int64_t most,
@@ -230,55 +236,64 @@ double NormalisationCurve::operator()(double at) const {
   return log_z[i - 1] + share * (log_z[i] - log_z[i - 1]);
 }
 
-NormalisationCurve normalisation_curve(const AskedRatio& ratio) {
+HeldOutPairs::HeldOutPairs(const SimulationSet& simulations, const ImportanceDiagnosticOptions& options,
+                           std::uint64_t seed) {
+  std::vector<std::uint32_t> rows =
+      validation_rows(simulations.num_rows(), options.training.validation_fraction, seed);
+  if (options.num_information_rows > 0)
+    rows.resize(std::min(rows.size(), static_cast<std::size_t>(options.num_information_rows)));
+  for (const std::uint32_t row : rows) {
+    theta.push_back(simulations.theta(row, 0));
+    x.push_back(simulations.x(row, 0));
+  }
+}
+
+NormalisationCurve normalisation_curve(const AskedRatio& ratio, const HeldOutPairs& held_out) {
   NormalisationCurve curve;
-  std::vector<double> theta(kThetaNodes), x(kThetaNodes);
+  std::vector<double> theta(kThetaNodes), all_theta, all_x;
   for (std::size_t i = 0; i < kThetaNodes; ++i)
     theta[i] = toy::kBound * ((2.0 * static_cast<double>(i) + 1.0) / static_cast<double>(kThetaNodes) - 1.0);
-  std::vector<double> all_theta, all_x;
   for (std::size_t i = 0; i < kXNodes; ++i) {
-    curve.x.push_back(kHistogramHigh *
-                      (2.0 * static_cast<double>(i) / static_cast<double>(kXNodes - 1) - 1.0));
+    const double share = static_cast<double>(i) / static_cast<double>(kXNodes - 1);
+    curve.x.push_back(kHistogramHigh * (2.0 * share - 1.0));
     all_theta.insert(all_theta.end(), theta.begin(), theta.end());
     all_x.insert(all_x.end(), kThetaNodes, curve.x.back());
   }
   const std::vector<double> log_ratio = ratio(all_theta, all_x);
   for (std::size_t i = 0; i < kXNodes; ++i)
     curve.log_z.push_back(log_mean_exp(std::span(log_ratio).subspan(i * kThetaNodes, kThetaNodes)).value);
+  std::vector<double> log_z;
+  for (const double x : held_out.x) log_z.push_back(curve(x));
+  std::tie(curve.mean, curve.sd) = mean_and_sd(log_z);
   return curve;
 }
 
-RatioInformation held_out_information(const AskedRatio& ratio, const SimulationSet& simulations,
-                                      const ImportanceDiagnosticOptions& options) {
-  std::vector<std::uint32_t> rows =
-      validation_rows(simulations.num_rows(), options.training.validation_fraction, ratio.seed());
-  if (options.num_information_rows > 0)
-    rows.resize(std::min(rows.size(), static_cast<std::size_t>(options.num_information_rows)));
-  const auto draws = static_cast<std::size_t>(options.num_information_draws);
-  std::vector<double> theta, x;
-  for (const std::uint32_t row : rows) {
-    theta.push_back(simulations.theta(row, 0));
-    x.push_back(simulations.x(row, 0));
-  }
-  const std::vector<double> joint = ratio(theta, x);
+namespace {
+
+/// Z of each pair from first to last, from prior draws of its own.
+void add_normalisations(const AskedRatio& ratio, std::span<const double> x, std::size_t first,
+                        std::size_t num_draws, std::vector<LogMeanExp>& z) {
+  Matrix<double> theta(x.size() * num_draws, 1);
+  toy::prior().sample(ratio.seed(), Stream::check, first_row(RowBlock::information) + first * num_draws,
+                      theta);
+  std::vector<double> xs;
+  for (const double value : x) xs.insert(xs.end(), num_draws, value);
+  const std::vector<double> log_ratio = ratio(theta.values(), xs);
+  for (std::size_t i = 0; i < x.size(); ++i)
+    z.push_back(log_mean_exp(std::span(log_ratio).subspan(i * num_draws, num_draws)));
+}
+
+}  // namespace
+
+RatioInformation held_out_information(const AskedRatio& ratio, const HeldOutPairs& held_out,
+                                      std::size_t num_draws) {
+  const std::vector<double> joint = ratio(held_out.theta, held_out.x);
   std::vector<LogMeanExp> z;
-  Matrix<double> prior_theta(draws, 1);
   // As many rows at once as fill a call.
-  const std::size_t per_call = std::max<std::size_t>(1, kPairsAtOnce / draws);
-  for (std::size_t first = 0; first < rows.size(); first += per_call) {
-    theta.clear();
-    std::vector<double> xs;
-    const std::size_t last = std::min(first + per_call, rows.size());
-    for (std::size_t i = first; i < last; ++i) {
-      toy::prior().sample(ratio.seed(), Stream::check, first_row(RowBlock::information) + i * draws,
-                          prior_theta);
-      theta.insert(theta.end(), prior_theta.values().begin(), prior_theta.values().end());
-      xs.insert(xs.end(), draws, x[i]);
-    }
-    const std::vector<double> log_ratio = ratio(theta, xs);
-    for (std::size_t i = 0; i < last - first; ++i)
-      z.push_back(log_mean_exp(std::span(log_ratio).subspan(i * draws, draws)));
-  }
+  const std::size_t at_once = std::max<std::size_t>(1, kPairsAtOnce / num_draws);
+  const std::span<const double> x = held_out.x;
+  for (std::size_t first = 0; first < x.size(); first += at_once)
+    add_normalisations(ratio, x.subspan(first, std::min(at_once, x.size() - first)), first, num_draws, z);
   return ratio_information(joint, z);
 }
 

@@ -61,10 +61,18 @@ double effective_sample_size(std::span<const double> weights);
 PosteriorComparison compare_posterior(const AskedRatio& ratio, const ImportanceDiagnosticOptions& options);
 std::vector<LikelihoodComparison> compare_likelihoods(const AskedRatio& ratio,
                                                       const ImportanceDiagnosticOptions& options);
-NormalisationCurve normalisation_curve(const AskedRatio& ratio);
-/// I0, I1 and log Z on the validation rows of `simulations`.
-RatioInformation held_out_information(const AskedRatio& ratio, const SimulationSet& simulations,
-                                      const ImportanceDiagnosticOptions& options);
+/// Pairs that no network was trained on.
+struct HeldOutPairs {
+  std::vector<double> theta, x;
+
+  /// The validation rows of a training with these options and this seed, as many as asked for.
+  HeldOutPairs(const SimulationSet& simulations, const ImportanceDiagnosticOptions& options,
+               std::uint64_t seed);
+};
+NormalisationCurve normalisation_curve(const AskedRatio& ratio, const HeldOutPairs& held_out);
+/// I0, I1 and log Z with `num_draws` prior draws of each pair's own.
+RatioInformation held_out_information(const AskedRatio& ratio, const HeldOutPairs& held_out,
+                                      std::size_t num_draws);
 /// Classifiers and ROC curves at theta = 1.
 std::vector<RocComparison> compare_rocs(const AskedRatio& ratio, const NormalisationCurve& normalisation,
                                         const ImportanceDiagnosticOptions& options);

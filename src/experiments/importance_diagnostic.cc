@@ -43,12 +43,14 @@ void diagnose(const PairLogRatio& log_ratio, const SimulationSet& simulations,
     where = "weighting simulations";
     ratio.say("likelihoods");
     result.likelihoods = compare_likelihoods(ratio, options);
-    result.normalisation = normalisation_curve(ratio);
+    const HeldOutPairs held_out(simulations, options, run.seed);
+    result.normalisation = normalisation_curve(ratio, held_out);
     where = "training the classifiers";
     result.rocs = compare_rocs(ratio, result.normalisation, options);
     where = "measuring information";
     ratio.say("information");
-    result.information = held_out_information(ratio, simulations, options);
+    result.information =
+        held_out_information(ratio, held_out, static_cast<std::size_t>(options.num_information_draws));
     result.diagnostic_seconds = watch.seconds();
   } catch (const CutShort& cut) {
     end(cut.status, where, result);

@@ -92,6 +92,8 @@ void add_information(const ImportanceDiagnosticResult& result, Record& record) {
   set("mean_log_z", information.mean_log_z);
   set("mean_log_z_se", information.mean_log_z_se);
   set("sd_log_z", information.sd_log_z);
+  record.set("normalisation_mean_log_z", result.normalisation.mean);
+  record.set("normalisation_sd_log_z", result.normalisation.sd);
   set("mean_ratio", information.mean_ratio);
   set("mean_ratio_se", information.mean_ratio_se);
   set("i0", information.i0);

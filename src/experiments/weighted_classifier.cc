@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numeric>
 #include <vector>
 
@@ -74,6 +73,20 @@ void WeightedClassifier::adam_step(const Parameters& gradient, double learning_r
   }
 }
 
+WeightedClassifier::Parameters WeightedClassifier::gradient_of(std::span<const std::uint32_t> pairs,
+                                                               std::span<const double> ones,
+                                                               std::span<const double> zeros,
+                                                               std::span<const double> zero_weights) const {
+  const double scale = 0.5 / static_cast<double>(pairs.size());
+  Parameters gradient{};
+  for (const std::uint32_t pair : pairs) {
+    const Activations one = forward(ones[pair]), zero = forward(zeros[pair]);
+    backward(ones[pair], one, -scale * sigmoid(-one.logit), gradient);
+    backward(zeros[pair], zero, scale * zero_weights[pair] * sigmoid(zero.logit), gradient);
+  }
+  return gradient;
+}
+
 double WeightedClassifier::train(std::span<const double> ones, std::span<const double> zeros,
                                  std::span<const double> zero_weights,
                                  const WeightedClassifierOptions& options) {
@@ -83,26 +96,17 @@ double WeightedClassifier::train(std::span<const double> ones, std::span<const d
   const auto kept = std::max<std::size_t>(
       1, static_cast<std::size_t>(options.training_share * static_cast<double>(pairs.size())));
   const std::span<std::uint32_t> training = std::span(pairs).first(kept);
-  for (int epoch = 0; epoch < options.epochs; ++epoch) {
-    if (options.stop && options.stop->requested()) break;
+  for (int epoch = 0; epoch < options.epochs && !(options.stop && options.stop->requested()); ++epoch) {
     random_.shuffle(training);
     for (std::size_t first = 0; first < kept; first += options.batch_rows) {
       const auto batch = training.subspan(first, std::min(options.batch_rows, kept - first));
-      const double scale = 0.5 / static_cast<double>(batch.size());
-      Parameters gradient{};
-      for (const std::uint32_t pair : batch) {
-        const Activations one = forward(ones[pair]), zero = forward(zeros[pair]);
-        backward(ones[pair], one, -scale * sigmoid(-one.logit), gradient);
-        backward(zeros[pair], zero, scale * zero_weights[pair] * sigmoid(zero.logit), gradient);
-      }
-      adam_step(gradient, options.learning_rate);
+      adam_step(gradient_of(batch, ones, zeros, zero_weights), options.learning_rate);
     }
   }
-  if (kept == pairs.size()) return std::numeric_limits<double>::quiet_NaN();
   double loss = 0.0;
   for (const std::uint32_t pair : std::span(pairs).subspan(kept))
     loss += softplus(-score(ones[pair])) + zero_weights[pair] * softplus(score(zeros[pair]));
-  return loss / (2.0 * static_cast<double>(pairs.size() - kept));
+  return loss / (2.0 * static_cast<double>(pairs.size() - kept));  // 0/0 is nan
 }
 
 double WeightedClassifier::score(double x) const { return forward(x).logit; }

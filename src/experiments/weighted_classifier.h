@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <span>
 
 #include "nrec/core/random.h"
@@ -55,6 +56,9 @@ class WeightedClassifier {
 
   Activations forward(double x) const;
   void backward(double x, const Activations& at, double d_logit, Parameters& gradient) const;
+  /// Gradient of the mean loss of a batch of pairs.
+  Parameters gradient_of(std::span<const std::uint32_t> pairs, std::span<const double> ones,
+                         std::span<const double> zeros, std::span<const double> zero_weights) const;
   void adam_step(const Parameters& gradient, double learning_rate);
 
   RandomStream random_;

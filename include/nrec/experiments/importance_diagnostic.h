@@ -120,6 +120,8 @@ struct RocComparison {
 /// Z(x) = mean of exp h(theta, x) over the prior, by the midpoint rule: 1 for an exact ratio.
 struct NormalisationCurve {
   std::vector<double> x, log_z;
+  // Of log Z over x of the validation rows: without the noise that prior draws add to RatioInformation::sd_log_z.
+  double mean = std::numeric_limits<double>::quiet_NaN(), sd = mean;
 
   /// Linear between the points, constant beyond them.
   double operator()(double at) const;

@@ -164,6 +164,10 @@ TEST_F(DiagnosticNetworkTest, ACutTrainingGoesOnToTheSameBits) {
   EXPECT_LT(stopped.training->num_epochs, 60);
   EXPECT_TRUE(fs::exists(cut / "nre-c_seed3.checkpoint.safetensors"));
   EXPECT_FALSE(fs::exists(cut / "nre-c_seed3.safetensors"));
+  ImportanceDiagnosticOptions other = options;
+  other.training.learning_rate = 2e-3;
+  EXPECT_NE(error_of([&] { run_importance_diagnostic(other, run_, cut); }).find("checkpoint"),
+            std::string::npos);
   const DiagnosticNetwork resumed = diagnostic_network(options, simulations, run_, cut);
   EXPECT_TRUE(resumed.training.was_resumed);
   EXPECT_EQ(resumed.training.num_epochs, 60);

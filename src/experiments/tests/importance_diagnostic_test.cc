@@ -214,6 +214,10 @@ TEST_F(ExactImportance, NormalisationIsOneOrTheBias) {
     EXPECT_NEAR(biased.log_z[i], exact.log_z[i] + known_bias(exact.x[i]), 1e-9);
   }
   EXPECT_NEAR(biased(0.1234), known_bias(0.1234), 2e-3);
+  EXPECT_NEAR(exact.mean, 0.0, 1e-4);
+  EXPECT_LT(exact.sd, 1e-3);
+  // Of sin 5 x, near enough: the mean of its square over (-sqrt 3, sqrt 3) is (1 - sin(10 sqrt 3)/(10 sqrt 3)) / 2.
+  EXPECT_NEAR(biased.sd, std::sqrt(0.5 * (1.0 - std::sin(10.0 * toy::kBound) / (10.0 * toy::kBound))), 0.03);
   EXPECT_EQ(biased(10.0), biased.log_z.back());
   EXPECT_EQ(biased(-10.0), biased.log_z.front());
 }
