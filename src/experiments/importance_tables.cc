@@ -172,6 +172,8 @@ Record importance_record(const ImportanceDiagnosticResult& result) {
   add_rocs(result, record);
   add_information(result, record);
   record.set("training_seconds", result.training ? result.training->seconds : kNan);
+  // Then the seconds are those of the last call only.
+  record.set("training_was_resumed", result.training && result.training->was_resumed);
   record.set("sampling_seconds", result.sampling_seconds);
   record.set("diagnostic_seconds", result.diagnostic_seconds);
   return record;

@@ -172,7 +172,7 @@ struct ImportanceDiagnosticResult {
 /// Errors   ConfigError: options; a network in the folder that was trained with other settings (the first that differs is
 ///          named); ShapeError: too few rows for num_classes; IoError: the folder cannot be written, a checkpoint of other settings
 /// Numerics a pure function of options, run.seed and run.isa, whatever the number of threads, but for the seconds
-/// Cost     the published setting: 2.8 10^13 flop for training, 3 10^12 for the rest
+/// Cost     the published setting: 2.8 10^13 flop for training, 3 10^12 flop for the rest
 /// Source   [Miller2022, sec. 3.3, fig. 3]; docs/methods/importance_diagnostic.md
 ImportanceDiagnosticResult run_importance_diagnostic(const ImportanceDiagnosticOptions& options,
                                                      const RunContext& run,

@@ -88,6 +88,7 @@ TEST(ImportanceTables, SummaryHasARowForEveryResultAndEmptyCellsForNan) {
   EXPECT_EQ(summary_cell(tables, 1, "c2st"), "");
   EXPECT_EQ(summary_cell(tables, 1, "likelihood_low_effective_sample_size"), "64");
   EXPECT_EQ(summary_cell(tables, 1, "training_seconds"), "12.5");
+  EXPECT_EQ(summary_cell(tables, 1, "training_was_resumed"), "0");
   EXPECT_EQ(summary_cell(tables, 1, "best_epoch"), "7");
 }
 
