@@ -22,14 +22,7 @@ class BenchmarkVerb final : public Verb {
     describe(table, program_, false);
     nrec::describe(table, options_);
     // No --seed: --seeds has one per network.
-    OptionTable run_table;
-    nrec::describe(run_table, run_);
-    table.add("run", "threads", &run_.threads, {.low = 0, .high = 1024},
-              run_table.find("run", "threads")->help);
-    table.add("run", "time_limit", &run_.time_limit, {.low = 0, .low_open = true},
-              run_table.find("run", "time_limit")->help);
-    table.add("run", "isa", &run_.isa, run_table.find("run", "isa")->choices,
-              run_table.find("run", "isa")->help);
+    describe_without_seed(table, run_);
     syntax_.notes =
         "With --json there is one JSON object per cell and line on stdout. A cell is one network, measured "
         "on all "

@@ -38,14 +38,7 @@ class ExperimentVerb final : public Verb {
     nrec::describe(table, network_);
     nrec::describe(table, training_);
     nrec::describe(table, sampling_);
-    OptionTable run_table;
-    nrec::describe(run_table, run_);
-    table.add("run", "threads", &run_.threads, {.low = 0, .high = 1024},
-              run_table.find("run", "threads")->help);
-    table.add("run", "time_limit", &run_.time_limit, {.low = 0, .low_open = true},
-              run_table.find("run", "time_limit")->help);
-    table.add("run", "isa", &run_.isa, run_table.find("run", "isa")->choices,
-              run_table.find("run", "isa")->help);
+    describe_without_seed(table, run_);  // --seeds has one per network
     syntax_.notes =
         "Flags of [network], [training] and [sampling] replace what the experiment sets, where it does not "
         "vary "

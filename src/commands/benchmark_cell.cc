@@ -115,14 +115,8 @@ Record cell_identity(const BenchmarkOptions& options, const BenchmarkCell& cell,
 }
 
 std::optional<Record> stored_cell(const fs::path& path, const Record& identity) {
-  std::error_code code;
-  if (!fs::exists(path, code)) return std::nullopt;
-  std::optional<Record> stored;
-  try {
-    stored = record_from_json(read_file(path), path.string());
-  } catch (const IoError&) {
-    return std::nullopt;  // damaged: run again
-  }
+  std::optional<Record> stored = readable_record(path);
+  if (!stored) return std::nullopt;
   for (const auto& [name, value] : identity.entries()) {
     const RecordValue* there = stored->find(name);
     const std::optional<RecordValue> old = there ? *there : default_value(name);

@@ -40,16 +40,6 @@ std::string hash_of(const BenchmarkReference& reference) {
                       bytes_of(reference.theta.values()));
 }
 
-std::optional<Record> read_record(const fs::path& path) {
-  std::error_code code;
-  if (!fs::exists(path, code)) return std::nullopt;
-  try {
-    return record_from_json(read_file(path), path.string());
-  } catch (const IoError&) {
-    return std::nullopt;  // damaged: made again
-  }
-}
-
 template <class T>
 T value_of(const Record& record, const char* name) {
   const RecordValue* value = record.find(name);
@@ -145,7 +135,7 @@ class References {
   }
 
   bool take_evidence(const fs::path& path, BenchmarkReference& reference) const {
-    const std::optional<Record> stored = read_record(path);
+    const std::optional<Record> stored = readable_record(path);
     if (!stored) return false;
     try {
       if (value_of<std::string>(*stored, "hash") != hash_of(reference) ||
@@ -194,7 +184,7 @@ class References {
   }
 
   std::optional<BenchmarkReference> read_own(int number) const {
-    const std::optional<Record> stored = read_record(file("observation", number, ".json"));
+    const std::optional<Record> stored = readable_record(file("observation", number, ".json"));
     if (!stored) return std::nullopt;
     try {
       const fs::path path = file("observation", number, ".npz");

@@ -81,8 +81,12 @@ void describe(OptionTable& table, CheckOptions& options) {
 }
 
 void describe(OptionTable& table, RunOptions& options) {
+  table.add("run", "seed", &options.seed, {.high = 9e15}, "seed of all random choices");
+  describe_without_seed(table, options);
+}
+
+void describe_without_seed(OptionTable& table, RunOptions& options) {
   const char* section = "run";
-  table.add(section, "seed", &options.seed, {.high = 9e15}, "seed of all random choices");
   table.add(section, "threads", &options.threads, {.low = 0, .high = 1024},
             "threads; 0: one per core; results do not depend on it");
   table.add(section, "time_limit", &options.time_limit, {.low = 0, .low_open = true},

@@ -162,8 +162,7 @@ void write_record(const Record& record, const OutputFolder& folder) {
   write_file(folder.file(files::kRecord), record_to_json(with_valid_text(record)) + "\n");
 }
 
-std::optional<Record> earlier_record(const OutputFolder& folder) {
-  const std::filesystem::path path = folder.file(files::kRecord);
+std::optional<Record> readable_record(const std::filesystem::path& path) {
   std::error_code code;
   if (!std::filesystem::exists(path, code)) return std::nullopt;
   try {
@@ -171,6 +170,10 @@ std::optional<Record> earlier_record(const OutputFolder& folder) {
   } catch (const IoError&) {
     return std::nullopt;  // a damaged record costs a repetition, nothing else
   }
+}
+
+std::optional<Record> earlier_record(const OutputFolder& folder) {
+  return readable_record(folder.file(files::kRecord));
 }
 
 }  // namespace nrec

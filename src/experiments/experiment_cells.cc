@@ -26,16 +26,6 @@ std::string short_hash(const Record& record) {
   return hash.substr(hash.find(':') + 1);
 }
 
-std::optional<Record> read_record_file(const fs::path& path) {
-  std::error_code code;
-  if (!fs::exists(path, code)) return std::nullopt;
-  try {
-    return record_from_json(read_file(path), path.string());
-  } catch (const IoError&) {
-    return std::nullopt;  // damaged: made again
-  }
-}
-
 /// One call of run_experiment_cells().
 class CellsRun {
  public:
@@ -133,9 +123,9 @@ class CellsRun {
   }
 
   bool is_done(const ExperimentCell& cell) const {
-    const std::optional<Record> trained = read_record_file(network_file(cell, ".json"));
+    const std::optional<Record> trained = readable_record(network_file(cell, ".json"));
     if (!trained) return false;
-    return !cell.is_measured || !has_network(*trained) || read_record_file(measured_file(cell)).has_value();
+    return !cell.is_measured || !has_network(*trained) || readable_record(measured_file(cell)).has_value();
   }
   static bool has_network(const Record& trained) {
     const RecordValue* status = trained.find("status");
@@ -153,7 +143,7 @@ class CellsRun {
   /// Called from several threads.
   bool work(const ExperimentCell& cell, const RunContext& context) const {
     std::optional<RatioEstimator> estimator;
-    std::optional<Record> trained = read_record_file(network_file(cell, ".json"));
+    std::optional<Record> trained = readable_record(network_file(cell, ".json"));
     if (!trained) {
       const fs::path checkpoint = folder_ / "running" / network_file(cell, ".safetensors").filename();
       trained = training_identity(cell);
@@ -168,7 +158,7 @@ class CellsRun {
       std::error_code ignored;
       fs::remove(checkpoint, ignored);
     }
-    if (!cell.is_measured || !has_network(*trained) || read_record_file(measured_file(cell))) return true;
+    if (!cell.is_measured || !has_network(*trained) || readable_record(measured_file(cell))) return true;
     if (!estimator) estimator = load_estimator(network_file(cell, ".safetensors"));
     Record measured;
     measured.set("threads", context.pool.num_threads());
@@ -181,13 +171,13 @@ class CellsRun {
     if (!is_done(cell)) return std::nullopt;
     CellResult result;
     result.cell = &cell;
-    result.training = *read_record_file(network_file(cell, ".json"));
+    result.training = *readable_record(network_file(cell, ".json"));
     if (!has_network(result.training)) return result;
     result.estimator = network_file(cell, ".safetensors");
     RatioEstimator estimator = load_estimator(result.estimator);
     result.history = std::move(estimator.history);
     result.best_epoch = estimator.best_epoch;
-    if (cell.is_measured) result.measured = read_record_file(measured_file(cell)).value_or(Record());
+    if (cell.is_measured) result.measured = readable_record(measured_file(cell)).value_or(Record());
     return result;
   }
 

@@ -88,6 +88,8 @@ void describe(OptionTable& table, SimulationOptions& options);
 void describe(OptionTable& table, ObservationOptions& options);
 void describe(OptionTable& table, CheckOptions& options);
 void describe(OptionTable& table, RunOptions& options);
+/// The same without the seed: for commands that have several.
+void describe_without_seed(OptionTable& table, RunOptions& options);
 /// All of them, in the order of the documentation.
 void describe(OptionTable& table, Problem& problem);
 
