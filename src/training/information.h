@@ -38,9 +38,9 @@ bool measures_information(std::string_view information_epochs, int epoch, int ma
 /// distinct shifts s, fixed for the whole run. The rows are in random order, so a row's thetas are a draw without replacement.
 class InformationSet {
  public:
-  static constexpr std::size_t kMostColumns =
-      128;                                        // pairs of a row at a time: their activations stay in cache
-  static constexpr std::size_t kMostRows = 4096;  // at a time: bounds the memory
+  /// Pairs of a row at a time, so that their activations stay in cache, and rows at a time, which bounds the memory.
+  static constexpr std::size_t kMostColumns = 128;
+  static constexpr std::size_t kMostRows = 4096;
 
   /// Shapes   rows - 1 >= thetas_per_row >= 1
   InformationSet(std::size_t rows, std::size_t thetas_per_row, std::uint64_t seed);

@@ -16,8 +16,8 @@
 
 namespace nrec {
 
-/// What one epoch of training measured. Losses and information in nats. h is the network's output: `own` the B validation pairs
-/// with their own theta, theta_k the contrastive thetas of a row.
+/// What one epoch of training measured, over validation rows. Losses and information in nats. h is the output of the network for a
+/// row and its own theta, h_k that for the row and one of its contrastive thetas.
 ///
 /// mean_ratio to i1 are estimated from the contrastive thetas of the loss or, with TrainingOptions::information_thetas, from more;
 /// with information_epochs = "log" they are nan in the epochs between. The last three are nan in histories of files that were
@@ -27,14 +27,14 @@ struct EpochRecord {
   double validation_loss = 0.0;
   double validation_loss_se = 0.0;  // standard error over validation rows
   double mean_ratio = 0.0;          // mean of exp h under the prior: 1 for an exact ratio
-  double mean_log_z = 0.0;          // mean and sd over rows of log Z(x) = log mean_k exp h(theta_k, x)
+  double mean_log_z = 0.0;          // mean and sd over rows of log Z(x) = log mean_k exp h_k
   double sd_log_z = 0.0;
   double i0 = 0.0;              // mean of h - log Z
   double i1 = 0.0;              // mean of h - Z + 1
-  double mean_log_ratio = 0.0;  // mean of h on the own pairs
-  double nre_a_loss =
-      0.0;  // mean of (log(1 + exp h_1) + log(1 + exp -h))/2, theta_1 one contrastive theta: log 2 for h = 0
-  double kld = 0.0;  // mean of h + exp(-h) - 1 on the own pairs
+  double mean_log_ratio = 0.0;  // mean of h
+  // Mean of (log(1 + exp h_1) + log(1 + exp -h))/2: gamma = 1, K = 1, ln 2 for a network that answers 0.
+  double nre_a_loss = 0.0;
+  double kld = 0.0;  // mean of h + exp(-h) - 1
 };
 
 /// A trained log ratio with everything that its use needs. What training hands to inference, diagnostics and files.
