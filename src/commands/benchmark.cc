@@ -13,6 +13,7 @@
 #include "commands/benchmark_schedule.h"
 #include "commands/benchmark_table.h"
 #include "commands/results.h"
+#include "commands/unfinished_files.h"
 #include "nrec/core/error.h"
 #include "nrec/core/stop.h"
 #include "nrec/io/file.h"
@@ -51,7 +52,7 @@ class Benchmark {
 
   BenchmarkResult result() {
     folder_.refuse_inputs(options_.anchors);
-    remove_unfinished_files();
+    remove_unfinished_files(folder_.path());
     if (output_.overwrite) remove_asked_for();
     std::optional<std::vector<BenchmarkTask>> tasks =
         benchmark_tasks(options_, plan_, folder_.file("references"), run_);
@@ -125,17 +126,6 @@ class Benchmark {
   }
   Record identity(const BenchmarkCell& cell) const {
     return cell_identity(options_, cell, task_of(cell), run_);
-  }
-
-  /// What a sudden end in the middle of a write left. The folder is locked: nobody is writing there now.
-  void remove_unfinished_files() const {
-    std::error_code ignored;
-    std::vector<fs::path> found;
-    for (const auto& entry : fs::recursive_directory_iterator(folder_.path(), ignored)) {
-      const std::string name = entry.path().filename().string();
-      if (name.starts_with(".nrec-") && name.ends_with(".tmp")) found.push_back(entry.path());
-    }
-    for (const fs::path& path : found) fs::remove(path, ignored);
   }
 
   void remove_asked_for() const {

@@ -87,7 +87,8 @@ TidyTable tasks_table(const Entries& entries) {
     const double mean = mean_of(entry.seed_means);
     table.add({key.second, fmt::format("{}", key.first), "NRE-C", fmt::format("{}", entry.seed_means.size()),
                cell_text(mean), cell_text(sd_of(entry.seed_means)), cell_text(entry.published),
-               cell_text(mean - entry.published), cell_text(tolerance(entry)),
+               cell_text(mean - entry.published),
+               std::isnan(entry.published) ? std::string() : cell_text(tolerance(entry)),
                cell_text(mean_of(entry.seconds[0])), cell_text(mean_of(entry.seconds[1])),
                cell_text(mean_of(entry.seconds[2]))});
   }

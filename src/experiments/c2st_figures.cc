@@ -250,20 +250,18 @@ void add_regime_claims(const CellResults& results, std::vector<Claim>& claims) {
   std::set<std::string> tasks;
   for (const CellResult& result : results.cells) tasks.insert(result.cell->cell.task);
   for (const std::string& task : tasks) {
-    const double joint = fall(results, "joint", task), fixed = fall(results, "fixed", task),
-                 prior = fall(results, "prior", task);
+    const double joint = fall(results, "joint", task), prior = fall(results, "prior", task);
     const bool is_tested = std::isfinite(joint) && std::isfinite(prior);
     claims.push_back(claim(
         fmt::format("{}: more contrastive parameters help more with new simulations (joint) than with new "
                     "thetas alone (prior)",
                     task),
         joint > prior, is_tested,
-        fmt::format("C2ST falls by {:.3f} (joint), {:.3f} (fixed), {:.3f} (prior) from the smallest to the "
-                    "largest count",
-                    joint, fixed, prior)));
+        fmt::format("from the smallest to the largest count C2ST changes by {:+.3f} (joint), {:+.3f} (prior)",
+                    -joint, -prior)));
     if (std::isfinite(joint))
       claims.push_back(claim(fmt::format("{}: joint, more contrastive parameters lower C2ST", task),
-                             joint > 0, true, fmt::format("by {:.3f}", joint)));
+                             joint > 0, true, fmt::format("C2ST changes by {:+.3f}", -joint)));
   }
 }
 

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 
 #include "commands/results.h"
+#include "commands/unfinished_files.h"
 #include "experiments/benchmark_folder.h"
 #include "experiments/experiment_cells.h"
 #include "experiments/experiment_plan.h"
@@ -83,9 +85,14 @@ class ExperimentRun {
   }
 
   ExperimentResult result() {
+    refuse_other_results();
     folder_.clear();
+    remove_unfinished_files(folder_.path());
     std::optional<Findings> findings = options_.name == "fig3" ? importance() : from_cells();
-    if (findings && plan_.is_quick) leave_untested(*findings);
+    if (findings && !is_as_published()) {
+      leave_untested(*findings);
+      run_.log.info("claims are not decided: what was run is smaller or other than what they are about");
+    }
     if (findings) write(*findings);
     finish();
     return std::move(result_);
@@ -110,6 +117,34 @@ class ExperimentRun {
     return plan;
   }
 
+  static bool has_tables(const fs::path& folder) {
+    std::error_code code;
+    for (const auto& entry : fs::directory_iterator(folder, code)) {
+      if (entry.path().extension() == ".csv") return true;
+    }
+    return false;
+  }
+
+  /// What training will refuse is refused before anything runs.
+  void check_networks() const {
+    if (!options_.benchmark.empty()) return;
+    std::set<std::string> seen;
+    for (const ExperimentCell& cell : plan_.cells) {
+      const std::string settings = record_to_json(cell_settings(cell.options, cell.cell), -1);
+      if (!seen.insert(settings + cell.cell.algorithm + fmt::format("{}", cell.cell.budget)).second) continue;
+      BenchmarkPlan plan;
+      plan.algorithms = {cell.cell.algorithm};
+      plan.budgets = {cell.cell.budget};
+      try {
+        check_cells(cell.options, plan, run_);
+      } catch (const ShapeError& error) {
+        throw ShapeError(cell.text() + ": " + error.what());
+      } catch (const ConfigError& error) {
+        throw ConfigError(cell.text() + ": " + error.what());
+      }
+    }
+  }
+
   fs::path checked_out() const {
     std::error_code code;
     if (!options_.sbibm.empty() && !fs::is_directory(fs::path(options_.sbibm) / "tasks", code))
@@ -120,7 +155,49 @@ class ExperimentRun {
     if (!options_.anchors.empty() && !fs::is_directory(options_.anchors, code))
       throw IoError(options_.anchors +
                     ": is no folder; --anchors names the folder with the tables of published numbers");
+    if (!options_.anchors.empty() && !has_tables(options_.anchors))
+      throw IoError(options_.anchors +
+                    ": holds no .csv file; --anchors names the folder with the tables of published numbers");
+    check_networks();
     return output_.out;
+  }
+
+  /// Whether claims can be decided: the experiment at a size that shows something, on its own tasks, regimes and networks, and with
+  /// its own training. Tables are compared cell by cell, whatever the cells are.
+  bool is_as_published() const {
+    const ExperimentOptions& o = options_;
+    if (o.size == "quick") return false;
+    if (o.name.starts_with("table") || o.name == "verdicts") return true;
+    return o.tasks.empty() && o.regimes.empty() && o.architectures.empty() && o.observations.empty() &&
+           o.settings.empty();
+  }
+
+  /// Of everything that decides what is run.
+  std::string options_hash() const {
+    ExperimentOptions shown = options_;
+    shown.parallel = 0;
+    shown.anchors.clear();
+    shown.sbibm = shown.sbibm.empty() ? "" : "sbibm";
+    OptionTable table;
+    describe(table, shown);
+    Record record;
+    add_options(record, table);
+    for (const OptionOverride& flag : shown.settings)
+      record.set(flag.section + "." + flag.name, RecordValue(flag.values));
+    return content_hash(record_to_json(record, -1));
+  }
+
+  /// A look of another kind must not replace the tables of hours.
+  void refuse_other_results() const {
+    const std::optional<Record> earlier = readable_record(folder_.file(options_.name + ".json"));
+    if (!earlier || output_.overwrite) return;
+    const RecordValue* hash = earlier->find("options_hash");
+    if (hash && *hash == RecordValue(options_hash())) return;
+    throw ConfigError(
+        fmt::format("{}: holds {} made with other flags; replace its tables by --overwrite (networks are "
+                    "kept), or choose "
+                    "another --out",
+                    folder_.path().string(), options_.name));
   }
 
   void start_record() {
@@ -132,6 +209,7 @@ class ExperimentRun {
     record.set("experiment", options_.name);
     record.set("size", options_.size);
     record.set("faithful", options_.faithful);
+    record.set("options_hash", options_hash());
     record.set("threads", run_.pool.num_threads());
     record.set("networks", plan_.cells.size());
   }
@@ -198,6 +276,9 @@ class ExperimentRun {
       claims.add({one.text, std::string(claim_state_name(one.state)), one.found, one.anchor});
     write_file(folder_.file(options_.name + "_claims.csv"), claims.csv());
     result_.claims = findings.claims;
+    // An old figure must not stand beside new tables.
+    std::error_code ignored;
+    for (const char* ending : {".svg", ".png"}) fs::remove(folder_.file(options_.name + ending), ignored);
     if (findings.figure.panels.empty()) return;
     const std::string problem = draw_figure(findings.figure, folder_.path(), options_.name, run_);
     if (!problem.empty()) run_.log.warning(problem);

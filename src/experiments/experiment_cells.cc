@@ -47,6 +47,7 @@ class CellsRun {
     std::vector<ScheduledCell> scheduled;
     for (std::size_t i = 0; i < plan_.cells.size(); ++i) {
       if (is_done(plan_.cells[i])) continue;
+      warn_of_damage(plan_.cells[i]);
       left.push_back(i);
       scheduled.push_back(scheduled_cell(plan_.cells[i].options, plan_.cells[i].cell));
       scheduled.back().text = plan_.cells[i].text();
@@ -122,10 +123,40 @@ class CellsRun {
     return folder_ / "measured" / fmt::format("{}-{}.json", base(cell), short_hash(identity));
   }
 
+  /// The record of a training, when it is whole and its network is the one that it speaks of.
+  std::optional<Record> stored_training(const ExperimentCell& cell) const {
+    std::optional<Record> record = readable_record(network_file(cell, ".json"));
+    if (!record || !record->find("status")) return std::nullopt;
+    if (!has_network(*record)) return record;
+    const fs::path network = network_file(cell, ".safetensors");
+    std::error_code code;
+    if (!fs::is_regular_file(network, code)) return std::nullopt;
+    const RecordValue* hash = record->find("network_hash");
+    return hash && *hash == RecordValue(file_hash(network)) ? record : std::nullopt;
+  }
+  /// The record of a measurement, when it has a value for every observation.
+  std::optional<Record> stored_measurement(const ExperimentCell& cell) const {
+    std::optional<Record> record = readable_record(measured_file(cell));
+    if (!record) return std::nullopt;
+    CellResult result;
+    result.measured = *record;
+    return result.list("c2st").size() == plan_.observations.size() ? record : std::nullopt;
+  }
+
   bool is_done(const ExperimentCell& cell) const {
-    const std::optional<Record> trained = readable_record(network_file(cell, ".json"));
+    const std::optional<Record> trained = stored_training(cell);
     if (!trained) return false;
-    return !cell.is_measured || !has_network(*trained) || readable_record(measured_file(cell)).has_value();
+    return !cell.is_measured || !has_network(*trained) || stored_measurement(cell).has_value();
+  }
+  /// Says which of the files of a cell that is to be done were there and are of no use.
+  void warn_of_damage(const ExperimentCell& cell) const {
+    std::error_code code;
+    const fs::path trained = network_file(cell, ".json");
+    if (fs::exists(trained, code) && !stored_training(cell))
+      run_.log.warning(trained.string() +
+                       ": this record or its network is damaged or missing; the network is trained again");
+    if (cell.is_measured && fs::exists(measured_file(cell), code) && !stored_measurement(cell))
+      run_.log.warning(measured_file(cell).string() + ": is damaged; the network is measured again");
   }
   static bool has_network(const Record& trained) {
     const RecordValue* status = trained.find("status");
@@ -143,7 +174,7 @@ class CellsRun {
   /// Called from several threads.
   bool work(const ExperimentCell& cell, const RunContext& context) const {
     std::optional<RatioEstimator> estimator;
-    std::optional<Record> trained = readable_record(network_file(cell, ".json"));
+    std::optional<Record> trained = stored_training(cell);
     if (!trained) {
       const fs::path checkpoint = folder_ / "running" / network_file(cell, ".safetensors").filename();
       trained = training_identity(cell);
@@ -152,13 +183,14 @@ class CellsRun {
                              context, *trained);
       if (context.stop_requested()) return false;
       trained->set("status", estimator ? "done" : "failed");
+      if (estimator) trained->set("network_hash", file_hash(network_file(cell, ".safetensors")));
       trained->set("threads", context.pool.num_threads());
       trained->set("seconds", watch.seconds());
       write_file(network_file(cell, ".json"), record_to_json(*trained) + "\n");
       std::error_code ignored;
       fs::remove(checkpoint, ignored);
     }
-    if (!cell.is_measured || !has_network(*trained) || readable_record(measured_file(cell))) return true;
+    if (!cell.is_measured || !has_network(*trained) || stored_measurement(cell)) return true;
     if (!estimator) estimator = load_estimator(network_file(cell, ".safetensors"));
     Record measured;
     measured.set("threads", context.pool.num_threads());
@@ -171,13 +203,13 @@ class CellsRun {
     if (!is_done(cell)) return std::nullopt;
     CellResult result;
     result.cell = &cell;
-    result.training = *readable_record(network_file(cell, ".json"));
+    result.training = *stored_training(cell);
     if (!has_network(result.training)) return result;
     result.estimator = network_file(cell, ".safetensors");
     RatioEstimator estimator = load_estimator(result.estimator);
     result.history = std::move(estimator.history);
     result.best_epoch = estimator.best_epoch;
-    if (cell.is_measured) result.measured = readable_record(measured_file(cell)).value_or(Record());
+    if (cell.is_measured) result.measured = stored_measurement(cell).value_or(Record());
     return result;
   }
 

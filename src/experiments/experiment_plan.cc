@@ -134,16 +134,25 @@ std::vector<OptionEntry> entries_of(NetworkOptions& network, TrainingOptions& tr
   return table.entries();
 }
 
+bool is_table_of_networks(const std::string& name) { return name.starts_with("table") || name == "verdicts"; }
+
+/// Settings that an experiment holds or varies itself.
+bool is_decided(const std::string& name, const OptionOverride& flag) {
+  if (flag.name == "loss" || flag.name == "fix" || flag.name == "regime") return true;
+  if (is_table_of_networks(name)) return false;
+  if (flag.name == "num_classes" || flag.name == "gamma" || flag.name == "hidden_features" ||
+      flag.name == "num_blocks")
+    return true;
+  return (name == "convergence" && flag.name == "gradients") ||
+         (name == "fig11" && flag.name == "select_epoch");
+}
+
 /// Stores the user's settings in a network's options.
-void apply_settings(const std::vector<OptionOverride>& settings, bool is_grid, BenchmarkOptions& options) {
+void apply_settings(const ExperimentOptions& experiment, BenchmarkOptions& options) {
   OptionTable table;
   entries_of(options.network, options.training, options.sampling, table);
-  for (const OptionOverride& flag : settings) {
-    const bool decided_always =
-        flag.name == "loss" || flag.name == "fix" || (flag.section == "training" && flag.name == "regime");
-    const bool decided_by_grid = flag.name == "num_classes" || flag.name == "gamma" ||
-                                 flag.name == "hidden_features" || flag.name == "num_blocks";
-    if (decided_always || (is_grid && decided_by_grid))
+  for (const OptionOverride& flag : experiment.settings) {
+    if (is_decided(experiment.name, flag))
       throw UsageError(
           fmt::format("{}: is what an experiment varies or holds; narrow its grid by --gammas, "
                       "--counts, --architectures, --regimes instead",
@@ -156,7 +165,7 @@ void apply_settings(const std::vector<OptionOverride>& settings, bool is_grid, B
 class Planner {
  public:
   explicit Planner(const ExperimentOptions& options) : options_(options) {
-    for (const std::int64_t seed : whole_numbers("--seeds", options.seeds, 0, 9e15))
+    for (const std::int64_t seed : experiment_seeds(options))
       seeds_.push_back(static_cast<std::uint64_t>(seed));
   }
 
@@ -276,8 +285,7 @@ class Planner {
         if (training.regime == "joint") training.steps_per_epoch = kFaithfulSteps;
       }
     }
-    const bool is_grid = options_.name != "verdicts" && !options_.name.starts_with("table");
-    apply_settings(options_.settings, is_grid, cell.options);
+    apply_settings(options_, cell.options);
     cell.options.training.loss = cell.cell.algorithm;
     cell.count = cell.options.training.num_classes + (cell.is_nre_b() ? 0 : 1);
     cell.options.sbibm = options_.sbibm;
@@ -289,7 +297,42 @@ class Planner {
   ExperimentPlan plan_;
 };
 
+/// A flag that an experiment has no use for would otherwise be taken without effect.
+void refuse_idle_flags(const ExperimentOptions& options) {
+  const std::string& name = options.name;
+  const bool is_table = is_table_of_networks(name), is_toy = name == "fig3";
+  const bool has_networks = !options.benchmark.empty();
+  const auto refuse = [&](bool is_idle, const std::vector<std::string>& words, const char* flag) {
+    if (is_idle && !words.empty())
+      throw UsageError(fmt::format("{}: has no effect on {}{}; leave it out", flag, name,
+                                   has_networks ? " with --benchmark" : ""));
+  };
+  const auto word = [](const std::string& text) {
+    return text.empty() ? std::vector<std::string>() : std::vector<std::string>{text};
+  };
+  refuse(is_toy || has_networks, options.tasks, "--tasks");
+  refuse(is_toy || is_table, options.regimes, "--regimes");
+  refuse(is_toy || is_table, options.architectures, "--architectures");
+  refuse(is_toy || is_table, options.gammas, "--gammas");
+  refuse(is_toy || is_table, options.counts, "--counts");
+  refuse(!is_table || has_networks, options.budgets, "--budgets");
+  refuse(is_toy || has_networks, options.observations, "--observations");
+  refuse(is_toy || has_networks, word(options.sbibm), "--sbibm");
+  refuse(has_networks, options.seeds, "--seeds");
+  const bool holds_regime = name == "fig7" || name == "fig8" || name == "fig9";
+  refuse(holds_regime, options.regimes, "--regimes");
+  for (const OptionOverride& flag : options.settings) {
+    if (has_networks || (is_toy && flag.section == "sampling"))
+      refuse(true, {flag.where}, flag.where.c_str());
+  }
+}
+
 }  // namespace
+
+std::vector<std::int64_t> experiment_seeds(const ExperimentOptions& options) {
+  return whole_numbers("--seeds", options.seeds.empty() ? std::vector<std::string>{"1"} : options.seeds, 0,
+                       9e15);
+}
 
 std::string ExperimentCell::text() const {
   std::string text = fmt::format("{} {} {} {}", cell.task, regime, architecture, cell.algorithm);
@@ -313,9 +356,12 @@ ExperimentPlan experiment_plan(const ExperimentOptions& options) {
                                  options.name,
                                  nearest.empty() ? "" : fmt::format("; did you mean \"{}\"?", nearest)));
   }
-  const bool is_table = options.name.starts_with("table") || options.name == "verdicts";
-  Planner planner(options);
-  ExperimentPlan plan = is_table ? planner.benchmark_cells() : planner.grid();
+  refuse_idle_flags(options);
+  ExperimentPlan plan;
+  if (options.name != "fig3") {  // it has networks of its own
+    Planner planner(options);
+    plan = is_table_of_networks(options.name) ? planner.benchmark_cells() : planner.grid();
+  }
   plan.name = options.name;
   plan.is_quick = options.size == "quick";
   std::vector<std::string> numbers = options.observations;

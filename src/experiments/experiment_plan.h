@@ -32,9 +32,12 @@ struct ExperimentPlan {
   std::vector<int> observations;
 };
 
-/// The networks of an experiment.
+/// The seeds of an experiment, 1 where none is given. Errors   UsageError
+std::vector<std::int64_t> experiment_seeds(const ExperimentOptions& options);
+
+/// The networks of an experiment; fig3 has none, its networks are of another kind.
 ///
-/// Errors   UsageError: unknown experiment (with the nearest known one), lists, settings that the experiment decides
+/// Errors   UsageError: unknown experiment (with the nearest known one), lists, settings that the experiment decides, flags without effect on it
 ExperimentPlan experiment_plan(const ExperimentOptions& options);
 
 }  // namespace nrec

@@ -76,7 +76,9 @@ std::string TidyTable::csv() const {
   return text;
 }
 
-std::string cell_text(double value) { return std::isnan(value) ? std::string() : number_text(value); }
+std::string cell_text(double value) {
+  return std::isnan(value) ? std::string() : fmt::format("{:.10g}", value);
+}
 
 AnchorRows::AnchorRows(const std::string& folder, std::string_view name) {
   const std::filesystem::path path = std::filesystem::path(folder) / name;
@@ -117,6 +119,7 @@ Claim claim(std::string text, bool holds, bool is_tested, std::string found, std
   const ClaimState state = !is_tested ? ClaimState::not_tested
                            : holds    ? ClaimState::reproduced
                                       : ClaimState::not_reproduced;
+  if (!is_tested) found = "not enough networks, or no published numbers";
   return {std::move(text), state, std::move(found), std::move(anchor)};
 }
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "commands/flag_lists.h"
 #include "nrec/core/error.h"
 #include "nrec/core/stop.h"
 #include "nrec/experiments/importance_diagnostic.h"
@@ -183,7 +182,7 @@ ImportanceFigure importance_figure(const ExperimentOptions& options, const fs::p
   ImportanceFigure figure;
   std::vector<ImportanceDiagnosticResult> results;
   const Stopwatch watch;
-  const std::vector<std::int64_t> seeds = whole_numbers("--seeds", options.seeds, 0, 9e15);
+  const std::vector<std::int64_t> seeds = experiment_seeds(options);
   for (const std::int64_t seed : seeds) {
     for (const char* loss : {"nre-c", "nre-b"}) {
       RunContext run = {.pool = asked.pool,

@@ -187,9 +187,9 @@ class Script {
     }
     // Points on top would widen the range of colours to their own height.
     if (low < high) text_ += fmt::format("set cbrange [{}:{}]\n", low, high);
-    text_ +=
-        fmt::format("set view map\nset pm3d interpolate 12,12\nset palette defined ({})\nset cblabel {}\n",
-                    kHeatColours, gnuplot_text(panel.heat.label));
+    text_ += fmt::format(
+        "unset key\nset view map\nset pm3d interpolate 12,12\nset palette defined ({})\nset cblabel {}\n",
+        kHeatColours, gnuplot_text(panel.heat.label));
     std::vector<std::string> terms = {fmt::format("$p{}heat using 1:2:3 with pm3d notitle", index)};
     for (std::size_t s = 0; s < panel.series.size(); ++s)
       terms.push_back(fmt::format("$p{}s{} using 1:2:(0) {} {}", index, s, style_of(panel.series[s]),
@@ -218,16 +218,19 @@ std::string draw_figure(const Figure& figure, const fs::path& folder, const std:
   const std::string script = name + ".gp";
   write_file(folder / script, gnuplot_script(figure, name));
   const ProgramEnd end = run_program({"gnuplot", script}, folder, kDrawingSeconds, run.stop);
-  if (end.started && !end.timed_out && end.exit_code == 0) return {};
+  std::error_code code;
+  if (end.started && !end.timed_out && end.exit_code == 0 && fs::exists(folder / (name + ".svg"), code))
+    return {};
   if (!end.started)
     return fmt::format(
         "{}: is not drawn, because gnuplot is not installed (Debian: gnuplot-nox); install it "
         "and run gnuplot {} in that folder",
         (folder / script).string(), script);
-  return fmt::format(
-      "{}: is not drawn: gnuplot {}; run gnuplot {} in that folder to see why", (folder / script).string(),
-      end.timed_out ? "took too long" : fmt::format("ended with code {}: {}", end.exit_code, end.error_text),
-      script);
+  return fmt::format("{}: is not drawn: gnuplot {}; run gnuplot {} in that folder to see why",
+                     (folder / script).string(),
+                     end.timed_out ? "was stopped, or took too long"
+                                   : fmt::format("ended with code {}: {}", end.exit_code, end.error_text),
+                     script);
 }
 
 }  // namespace nrec

@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 
+#include "commands/results.h"
 #include "nrec/core/error.h"
 #include "nrec/core/random.h"
 #include "nrec/core/stop.h"
@@ -98,13 +99,14 @@ std::optional<Findings> verdict_table(const ExperimentPlan& plan, const CellResu
                       .total = static_cast<double>(results.cells.size()),
                       .unit = "network",
                       .detail = result.cell->cell.text()});
-    if (result.estimator.empty()) continue;
+    if (result.estimator.empty()) {
+      run.log.warning(result.cell->cell.text() +
+                      ": has no network, so that nothing can be checked; it is left out");
+      continue;
+    }
     const fs::path file = verdict_file(result.estimator, folder);
-    Record verdict;
-    std::error_code code;
-    if (fs::exists(file, code)) {
-      verdict = record_from_json(read_file(file), file.string());
-    } else {
+    Record verdict = readable_record(file).value_or(Record());
+    if (text_of(verdict, "verdict").empty()) {  // none yet, or a damaged one
       verdict = check_network(result, plan.is_quick, run);
       const RecordValue* complete = verdict.find("complete");
       if (run.stop_requested() || watch.seconds() > run.time_limit || !std::get<bool>(*complete))

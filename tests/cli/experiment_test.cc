@@ -114,6 +114,53 @@ TEST_F(Experiment, TablesVerdictsAndTheDiagnosticRun) {
   EXPECT_TRUE(exists("e/fig3_roc.csv"));
 }
 
+TEST_F(Experiment, WhatIsDamagedIsMadeAgain) {
+  const Words words = tiny("fig13", "e", {"--counts", "2", "--gammas", "1"});
+  ASSERT_EQ(run(words).code, 0);
+  const std::string table = content("e/fig13.csv");
+  for (const char* folder : {"e/networks", "e/measured"}) {
+    for (const auto& entry : fs::directory_iterator(folder_ / folder)) {
+      const std::string name = std::string(folder) + "/" + entry.path().filename().string();
+      const std::string whole = content(name);
+      for (const std::string& damaged :
+           {std::string(), std::string("{}"), whole.substr(0, whole.size() / 2)}) {
+        write(name, damaged);
+        const Outcome outcome = run(words);
+        ASSERT_EQ(outcome.code, 0) << name << outcome.err;
+        expect_in(outcome.err, "damaged");
+        EXPECT_GT(content(name).size(), damaged.size()) << name;
+      }
+      fs::remove(folder_ / name);
+      ASSERT_EQ(run(words).code, 0) << name;
+      EXPECT_TRUE(exists(name));
+    }
+  }
+  // All but the columns of seconds, which stand before the sampler.
+  EXPECT_EQ(content("e/fig13.csv").substr(0, 120), table.substr(0, 120));
+}
+
+TEST_F(Experiment, ResultsOfOtherFlagsAreNotReplacedByAccident) {
+  ASSERT_EQ(run(tiny("fig14", "e", {"--counts", "2", "--gammas", "1"})).code, 0);
+  const std::string table = content("e/fig14.csv");
+  const Outcome other = run(tiny("fig14", "e", {"--counts", "3", "--gammas", "1"}));
+  EXPECT_EQ(other.code, 3);
+  expect_in(other.err,
+            "e: holds fig14 made with other flags; replace its tables by --overwrite (networks are kept)");
+  EXPECT_EQ(content("e/fig14.csv"), table);
+  ASSERT_EQ(run(tiny("fig14", "e", {"--counts", "3", "--gammas", "1", "--overwrite"})).code, 0);
+  EXPECT_NE(content("e/fig14.csv"), table);
+  EXPECT_EQ(files("e/networks"), 8u) << "those of the first stay";
+}
+
+TEST_F(Experiment, ClaimsAreNotDecidedOnOtherNetworksThanTheirs) {
+  const Outcome outcome =
+      run({"experiment", "fig14", "--tasks", "two_moons", "--counts", "2", "--gammas", "1", "--architectures",
+           "small", "--norm", "layer", "--max-num-epochs", "1", "--out", "e"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  expect_in(outcome.err, "claims are not decided");
+  EXPECT_EQ(outcome.out.find("reproduced"), std::string::npos) << outcome.out;
+}
+
 TEST_F(Experiment, VerdictsOnTheNetworksOfABenchmark) {
   ASSERT_EQ(run({"benchmark", "--tasks",
                  "two_moons", "--budgets",
@@ -132,6 +179,11 @@ TEST_F(Experiment, VerdictsOnTheNetworksOfABenchmark) {
   const Outcome outcome = run({"experiment", "verdicts", "--quick", "--benchmark", "b", "--out", "e"});
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   expect_in(content("e/verdicts.csv"), "\ntwo_moons,200,1,");
+  const std::string verdicts = content("e/verdicts.csv");
+  for (const auto& entry : fs::directory_iterator(folder_ / "e/verdicts"))
+    write("e/verdicts/" + entry.path().filename().string(), "{");
+  ASSERT_EQ(run({"experiment", "verdicts", "--quick", "--benchmark", "b", "--out", "e"}).code, 0);
+  EXPECT_EQ(content("e/verdicts.csv").substr(0, 100), verdicts.substr(0, 100));
   EXPECT_EQ(files("e/networks"), 0u) << "none was trained";
 }
 
@@ -147,6 +199,17 @@ TEST_F(Experiment, RefusesWhatItCannotDo) {
   refuse({"experiment", "fig5", "--regimes", "joined", "--out", "e"}, 2, "--regimes: \"joined\" is unknown");
   refuse({"experiment", "fig5", "--gamma", "3", "--out", "e"}, 2,
          "--gamma: is what an experiment varies or holds");
+  refuse({"experiment", "convergence", "--gradients", "reset", "--out", "e"}, 2,
+         "--gradients: is what an experiment");
+  refuse({"experiment", "fig11", "--select-epoch", "loss", "--out", "e"}, 2,
+         "--select-epoch: is what an experiment");
+  refuse({"experiment", "fig9", "--regimes", "joint", "--out", "e"}, 2, "--regimes: has no effect on fig9");
+  refuse({"experiment", "fig1", "--budgets", "1000", "--out", "e"}, 2, "--budgets: has no effect on fig1");
+  refuse({"experiment", "fig3", "--tasks", "slcp", "--out", "e"}, 2, "--tasks: has no effect on fig3");
+  refuse({"experiment", "table1", "--counts", "5", "--out", "e"}, 2, "--counts: has no effect on table1");
+  // Before the networks in front of it are trained.
+  refuse({"experiment", "fig1", "--counts", "2,2000", "--out", "e"}, 3, "count 2000");
+  refuse({"experiment", "fig1", "--select-epoch", "i0", "--out", "e"}, 3, "select_epoch = \"i0\"");
   refuse({"experiment", "fig5", "--anchors", "nowhere", "--out", "e"}, 3, "nowhere: is no folder");
   refuse({"experiment", "fig5", "--benchmark", "b", "--out", "e"}, 2, "--benchmark: only verdicts");
   refuse({"experiment", "verdicts", "--benchmark", "b", "--out", "e"}, 3, "b: holds no finished cells");

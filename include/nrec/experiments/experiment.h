@@ -33,7 +33,7 @@ struct ExperimentOptions {
   std::vector<std::string> gammas;
   std::vector<std::string> counts;   // contrastive parameters, K + 1 for NRE-C, atoms for NRE-B
   std::vector<std::string> budgets;  // simulations of the tables and of verdicts
-  std::vector<std::string> seeds = {"1"};
+  std::vector<std::string> seeds;  // empty: 1
   std::vector<std::string> observations;
   std::string sbibm;  // folder of the published benchmark; empty: nrec's own observations
   std::string
