@@ -105,8 +105,8 @@ ParsedLine parse_command_line(std::span<const std::string> words, const VerbSynt
       options.push_back(app.add_flag(names));
     } else {
       options.push_back(app.add_option(names));
-      if (entry.kind == OptionEntry::Kind::text_list)
-        options.back()->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+      // Two of them are refused below, in words of our own.
+      options.back()->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
     }
   }
   try {

@@ -119,11 +119,8 @@ void start_from(const fs::path& folder, Problem& problem) {
 
 void apply(const OptionOverride& flag, const OptionTable& table) {
   try {
-    if (flag.values.size() == 1) {
-      table.set_from_text(flag.section, flag.name, flag.values.front(), flag.where);
-    } else {
-      table.set(flag.section, flag.name, flag.values, flag.where);
-    }
+    // A list may come in several flags, each with commas.
+    table.set_from_text(flag.section, flag.name, fmt::format("{}", fmt::join(flag.values, ",")), flag.where);
   } catch (const ConfigError& error) {
     throw UsageError(error.what());
   }

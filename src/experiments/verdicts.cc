@@ -89,7 +89,8 @@ std::optional<Findings> verdict_table(const ExperimentPlan& plan, const CellResu
   Findings findings;
   TidyTable table("",
                   {"task", "budget", "seed", "c2st_mean", "quality", "verdict", "reason", "check_seconds"});
-  std::map<std::string, std::map<std::string, int>> counts;
+  // Every quality has its row, whether there are such networks or not.
+  std::map<std::string, std::map<std::string, int>> counts = {{"bad", {}}, {"between", {}}, {"good", {}}};
   const Stopwatch watch;
   fs::create_directories(folder / "verdicts");
   std::size_t done = 0;

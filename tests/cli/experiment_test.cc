@@ -105,7 +105,7 @@ TEST_F(Experiment, TablesVerdictsAndTheDiagnosticRun) {
   const Outcome verdicts = run(tiny("verdicts", "e", two));
   ASSERT_EQ(verdicts.code, 0) << verdicts.err;
   EXPECT_EQ(files("e/networks"), 2u) << "those of the table";
-  expect_in(content("e/verdicts_confusion.csv"), "quality,trusted,cannot tell,not trusted\n");
+  expect_in(content("e/verdicts_confusion.csv"), "quality,trusted,cannot tell,not trusted\nbad,");
   EXPECT_EQ(files("e/verdicts"), 1u);
   const std::string settings = (run(tiny("table2", "e", two)), content("e/table2.csv"));
   expect_in(settings, "500,options.network.norm,\"\"\"layer\"\"\"");
@@ -185,6 +185,15 @@ TEST_F(Experiment, VerdictsOnTheNetworksOfABenchmark) {
   ASSERT_EQ(run({"experiment", "verdicts", "--quick", "--benchmark", "b", "--out", "e"}).code, 0);
   EXPECT_EQ(content("e/verdicts.csv").substr(0, 100), verdicts.substr(0, 100));
   EXPECT_EQ(files("e/networks"), 0u) << "none was trained";
+}
+
+TEST_F(Experiment, ListsMayComeInSeveralFlags) {
+  const Outcome outcome =
+      run({"experiment", "table2", "--tasks", "slcp,sir", "--tasks", "two_moons", "--out", "e"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  expect_in(content("e/table2.json"), "\"networks\": 6");
+  expect_in(run({"experiment", "table1", "--tasks", "slcp,sir", "--tasks", "sir", "--out", "f"}).err,
+            "sir is given twice");
 }
 
 TEST_F(Experiment, RefusesWhatItCannotDo) {

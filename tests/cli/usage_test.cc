@@ -35,7 +35,7 @@ TEST_F(Usage, FlagsAreCheckedLikeTheFile) {
   refuse({"--gamma", "-1"}, "--gamma: gamma = -1 must be a number > 0");
   refuse({"--gamma=nan"}, "--gamma: gamma = nan must be a number > 0");
   refuse({"--gamma", "1,5"}, "--gamma: gamma = \"1,5\" must be a number > 0");
-  refuse({"--gamma", "1", "--gamma", "2"}, "--gamma");
+  refuse({"--gamma", "1", "--gamma", "2"}, "--gamma is given twice; keep one");
   refuse({"--gamma"}, "--gamma");
   refuse({"--norm", "bach"}, "did you mean \"batch\"?");
   refuse({"--isa", "neon"}, "--isa: isa = \"neon\" must be one of auto");
