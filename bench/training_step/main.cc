@@ -1,72 +1,182 @@
-// Time of one training step (forward, loss, backward) per norm and size; one JSON object a line.
-// usage: training_step [threads] [repeats]
+// Time of one training step (forward, loss, backward) per norm and size, against the peak of the machine; one JSON object a line.
+// usage: training_step [--quick] [--threads N] [--repeats N] [--isa NAME] [--only H,R,K,B,NORM] [--dump FILE.npz]
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <charconv>
 #include <cstdio>
-#include <cstdlib>
+#include <fstream>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "nrec/core/random.h"
+#include "nrec/core/error.h"
 #include "nrec/core/stop.h"
 #include "nrec/kernels/dispatch.h"
-#include "nrec/losses/contrastive_loss.h"
-#include "nrec/networks/pair_step.h"
+#include "peak.h"
+#include "problem.h"
 
 namespace {
 
 using namespace nrec;
+using namespace nrec::bench;
 
-struct Setting {
-  std::size_t hidden, blocks, num_classes, batch;
+struct Arguments {
+  bool quick = false;
+  int threads = 0, repeats = 0;
+  std::string isa = "auto", dump;
+  std::optional<std::pair<Setting, Norm>> only;
 };
 
-double median_ms(const std::string& isa, ThreadPool& pool, const Setting& setting, Norm norm, int repeats) {
-  const std::size_t dim_theta = 5, dim_x = 8, columns = setting.num_classes + 1;
-  PairNetwork network = PairNetwork::initialised({dim_theta, dim_x, setting.hidden, setting.blocks, norm}, 1);
-  Matrix<float> theta(setting.batch, dim_theta), x(setting.batch, dim_x);
-  RandomStream random(1, Stream::check);
-  for (float& value : theta.values()) value = static_cast<float>(random.normal());
-  for (float& value : x.values()) value = static_cast<float>(random.normal());
-  Matrix<std::uint32_t> candidates(setting.batch, columns);
-  for (std::size_t b = 0; b < setting.batch; ++b) {
-    for (std::size_t c = 0; c < columns; ++c)
-      candidates(b, c) = static_cast<std::uint32_t>((b + c) % setting.batch);
+int whole(const std::string& flag, const std::string& text, int low) {
+  int value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || value < low)
+    throw UsageError(fmt::format("{}: \"{}\" must be a whole number >= {}", flag, text, low));
+  return value;
+}
+
+std::pair<Setting, Norm> setting_of(const std::string& text) {
+  std::vector<std::string> parts = {""};
+  for (const char c : text) c == ',' ? parts.emplace_back() : parts.back() += c;
+  if (parts.size() != 5)
+    throw UsageError("--only: give hidden,blocks,num_classes,batch,norm: 128,3,99,1024,batch");
+  std::size_t sizes[4];
+  for (int i = 0; i < 4; ++i)
+    sizes[i] = static_cast<std::size_t>(whole("--only", parts[static_cast<std::size_t>(i)], 1));
+  return {{sizes[0], sizes[1], sizes[2], sizes[3]}, norm_kind(parts[4])};
+}
+
+Arguments arguments_of(int argc, char** argv) {
+  Arguments arguments;
+  for (int i = 1; i < argc; ++i) {
+    const std::string flag = argv[i];
+    if (flag == "--quick") {
+      arguments.quick = true;
+      continue;
+    }
+    if (i + 1 == argc)
+      throw UsageError(flag + ": is unknown, or its value is missing; the source says what there is");
+    const std::string value = argv[++i];
+    if (flag == "--threads")
+      arguments.threads = whole(flag, value, 0);
+    else if (flag == "--repeats")
+      arguments.repeats = whole(flag, value, 1);
+    else if (flag == "--isa")
+      arguments.isa = value;
+    else if (flag == "--dump")
+      arguments.dump = value;
+    else if (flag == "--only")
+      arguments.only = setting_of(value);
+    else
+      throw UsageError(flag + ": is unknown; the source says what there is");
   }
-  const ContrastiveLoss loss(LossKind::nre_c, setting.num_classes, 1.0, true);
-  const RowLoss row_loss = {[](const void* context, std::size_t, std::span<const float> logits, std::span<float> d) {
-                              return static_cast<const ContrastiveLoss*>(context)->row(logits, d);
-                            },
-                            &loss};
-  std::vector<float> gradient(network.weights().size());
-  const auto step = make_pair_step(isa, pool);
-  std::vector<double> times;
-  for (int i = 0; i <= repeats; ++i) {
+  if (arguments.repeats == 0) arguments.repeats = arguments.quick ? 3 : 7;
+  return arguments;
+}
+
+/// A step that is timed in turn with others.
+struct Contender {
+  Setting setting;
+  Norm norm;
+  std::unique_ptr<StepProblem> problem;
+  std::unique_ptr<PairNetworkStep> step;
+  std::vector<float> gradient;
+  std::vector<double> seconds;
+
+  Contender(const Setting& size, Norm kind, const std::string& isa, ThreadPool& pool)
+      : setting(size),
+        norm(kind),
+        problem(std::make_unique<StepProblem>(size, kind)),
+        step(make_pair_step(isa, pool)) {
+    gradient.resize(problem->gradient_size());
+  }
+  double run() {
+    return step->loss_and_gradient(problem->network, problem->batch(), problem->row_loss(), gradient);
+  }
+  void time() {
     const Stopwatch watch;
-    step->loss_and_gradient(network, {theta, x, candidates}, row_loss, gradient);
-    if (i > 0) times.push_back(1e3 * watch.seconds());
+    run();
+    seconds.push_back(watch.seconds());
   }
-  std::sort(times.begin(), times.end());
-  return times[times.size() / 2];
+};
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+std::string processor() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with("model name")) return line.substr(line.find(':') + 2);
+  }
+  return "unknown";
+}
+
+std::vector<Setting> settings(bool quick) {
+  std::vector<Setting> list = {{50, 2, 9, 1024}, {128, 3, 9, 1024}};
+  if (!quick) list.push_back({128, 3, 99, 1024});
+  return list;
+}
+
+void report(const Contender& contender, const std::string& isa, const StepDifference& difference, double peak,
+            int threads) {
+  const double seconds = median(contender.seconds), gflops = contender.setting.flops() / seconds * 1e-9;
+  const Setting& s = contender.setting;
+  fmt::print(
+      "{{\"variant\": \"{}-{}\", \"hidden\": {}, \"blocks\": {}, \"num_classes\": {}, \"batch\": {}, "
+      "\"threads\": {}, \"ms\": {:.3f}, \"min_ms\": {:.3f}, \"gflops\": {:.1f}, \"peak_gflops\": {:.1f}, "
+      "\"share\": {:.3f}, \"gradient_difference\": {:.2e}, \"loss_difference\": {:.2e}}}\n",
+      isa, norm_name(contender.norm), s.hidden, s.blocks, s.num_classes, s.batch, threads, 1e3 * seconds,
+      1e3 * *std::min_element(contender.seconds.begin(), contender.seconds.end()), gflops, peak,
+      peak > 0 ? gflops / peak : 0.0, difference.gradient, difference.loss);
+  std::fflush(stdout);
+}
+
+void run(const Arguments& arguments) {
+  ThreadPool pool(arguments.threads);
+  const std::string isa = resolve_isa(arguments.isa);
+  std::vector<std::pair<Setting, Norm>> all;
+  if (arguments.only)
+    all.push_back(*arguments.only);
+  else
+    for (const Setting& setting : settings(arguments.quick))
+      for (const Norm norm : {Norm::none, Norm::layer, Norm::batch}) all.emplace_back(setting, norm);
+  fmt::print(
+      "{{\"processor\": \"{}\", \"compiler\": \"{}\", \"isa\": \"{}\", \"threads\": {}, \"repeats\": {}}}\n",
+      processor(), __VERSION__, isa, pool.num_threads(), arguments.repeats);
+  std::vector<Contender> contenders;
+  for (const auto& [setting, norm] : all) contenders.emplace_back(setting, norm, isa, pool);
+  // The first step takes memory; its result is the one to compare.
+  for (Contender& contender : contenders) {
+    PairNetwork before = contender.problem->network;  // batch norm's running statistics change
+    const double loss = contender.run();
+    contender.problem->network = before;
+    if (!arguments.dump.empty()) contender.problem->dump(arguments.dump, loss, contender.gradient);
+  }
+  double peak = fma_peak_gflops(isa, pool);
+  for (int i = 0; i < arguments.repeats; ++i) {  // in turn, so that a slow moment hits all
+    for (Contender& contender : contenders) contender.time();
+    peak = std::max(peak, fma_peak_gflops(isa, pool));
+  }
+  for (const Contender& contender : contenders)
+    report(contender, isa, difference_from_ref(isa, contender.setting, contender.norm, pool), peak,
+           pool.num_threads());
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  const int threads = argc > 1 ? std::atoi(argv[1]) : 0;
-  const int repeats = argc > 2 ? std::atoi(argv[2]) : 5;
-  ThreadPool pool(threads);
-  const std::string isa = resolve_isa("auto");
-  for (const Setting& s : {Setting{50, 2, 9, 1024}, Setting{128, 3, 9, 1024}, Setting{128, 3, 99, 1024}}) {
-    for (const Norm norm : {Norm::none, Norm::layer, Norm::batch}) {
-      const double ms = median_ms(isa, pool, s, norm, repeats);
-      const double flops =
-          12.0 * static_cast<double>(s.blocks * s.hidden * s.hidden * s.batch * (s.num_classes + 1));
-      std::printf(
-          "{\"variant\": \"%s-%s\", \"hidden\": %zu, \"blocks\": %zu, \"num_classes\": %zu, \"batch\": %zu, "
-          "\"threads\": %d, \"ms\": %.3f, \"gflops\": %.1f}\n",
-          isa.c_str(), std::string(norm_name(norm)).c_str(), s.hidden, s.blocks, s.num_classes, s.batch,
-          pool.num_threads(), ms, flops / ms * 1e-6);
-      std::fflush(stdout);
-    }
+  try {
+    run(arguments_of(argc, argv));
+    return 0;
+  } catch (const UsageError& error) {
+    fmt::print(stderr, "training_step: {}\n", error.what());
+    return 2;
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "training_step: {}\n", error.what());
+    return 1;
   }
 }
