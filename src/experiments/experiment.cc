@@ -89,7 +89,7 @@ class ExperimentRun {
     folder_.clear();
     remove_unfinished_files(folder_.path());
     std::optional<Findings> findings = options_.name == "fig3" ? importance() : from_cells();
-    if (findings && !is_as_published()) {
+    if (findings && !findings->claims.empty() && !is_as_published()) {
       leave_untested(*findings);
       run_.log.info("claims are not decided: what was run is smaller or other than what they are about");
     }

@@ -126,14 +126,6 @@ void narrow(Block& block, const ExperimentOptions& options) {
   }
 }
 
-std::vector<OptionEntry> entries_of(NetworkOptions& network, TrainingOptions& training,
-                                    SamplingOptions& sampling, OptionTable& table) {
-  describe(table, network);
-  describe(table, training);
-  describe(table, sampling);
-  return table.entries();
-}
-
 bool is_table_of_networks(const std::string& name) { return name.starts_with("table") || name == "verdicts"; }
 
 /// Settings that an experiment holds or varies itself.
@@ -150,7 +142,9 @@ bool is_decided(const std::string& name, const OptionOverride& flag) {
 /// Stores the user's settings in a network's options.
 void apply_settings(const ExperimentOptions& experiment, BenchmarkOptions& options) {
   OptionTable table;
-  entries_of(options.network, options.training, options.sampling, table);
+  describe(table, options.network);
+  describe(table, options.training);
+  describe(table, options.sampling);
   for (const OptionOverride& flag : experiment.settings) {
     if (is_decided(experiment.name, flag))
       throw UsageError(
