@@ -328,8 +328,6 @@ std::string_view claim_state_name(ClaimState state) {
   switch (state) {
     case ClaimState::reproduced:
       return "reproduced";
-    case ClaimState::differs:
-      return "differs";
     case ClaimState::not_reproduced:
       return "not reproduced";
     case ClaimState::not_tested:

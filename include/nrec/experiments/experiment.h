@@ -33,7 +33,7 @@ struct ExperimentOptions {
   std::vector<std::string> gammas;
   std::vector<std::string> counts;   // contrastive parameters, K + 1 for NRE-C, atoms for NRE-B
   std::vector<std::string> budgets;  // simulations of the tables and of verdicts
-  std::vector<std::string> seeds;  // empty: 1
+  std::vector<std::string> seeds;    // empty: 1
   std::vector<std::string> observations;
   std::string sbibm;  // folder of the published benchmark; empty: nrec's own observations
   std::string
@@ -49,8 +49,8 @@ struct ExperimentOptions {
 void describe(OptionTable& table, ExperimentOptions& options);
 
 /// How a claim of the paper fared.
-enum class ClaimState { reproduced, differs, not_reproduced, not_tested };
-/// "reproduced", "differs", "not reproduced", "not tested".
+enum class ClaimState { reproduced, not_reproduced, not_tested };
+/// "reproduced", "not reproduced", "not tested".
 std::string_view claim_state_name(ClaimState state);
 
 /// One sentence of the paper with what was found.
