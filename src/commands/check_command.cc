@@ -88,15 +88,6 @@ void check_fit(const SimulationSet& simulations, const RatioEstimator& estimator
   }
 }
 
-Observation read_one_observation(const ObservationOptions& options, std::size_t dim_x) {
-  if (options.rows != "one")
-    throw UnsupportedError("check: rows = \"" + options.rows +
-                           "\" is not known here; check one observation at a time, by --row");
-  Observation observation = read_observation(options);
-  check_observation_columns(observation, dim_x);
-  return observation;
-}
-
 /// One run of the command, its inputs being read and checked.
 struct CheckRun {
   const CheckCommandOptions& options;
@@ -108,7 +99,10 @@ struct CheckRun {
 
   CheckReport report() const {
     CheckData data{.theta = held_out.theta, .x = held_out.x};
-    if (observation) data.x_o = observation->x_o.row(0);
+    if (observation) {
+      data.x_o = observation->x_o;
+      data.has_iid_rows = observation->rows == ObservationRows::iid;
+    }
     if (task) data.simulator = &task->simulator();
     const std::string seen = training_rows_sentence(estimator, held_out);
     data.record.set("held_out.is_training", !seen.empty());
@@ -195,8 +189,10 @@ CommandResult check_command(const CheckCommandOptions& options, const OutputOpti
   RatioEstimator estimator = load_estimator(model);
   std::unique_ptr<Task> task = task_of(options, estimator);
   std::optional<Observation> observation;
-  if (!options.observation.file.empty())
-    observation = read_one_observation(options.observation, estimator.x_low.size());
+  if (!options.observation.file.empty()) {
+    observation = read_observation(options.observation);
+    check_observation_columns(*observation, estimator.x_low.size());
+  }
   SimulationSet held_out = held_out_rows(options, estimator, context);
   check_fit(held_out, estimator);
   const OutputFolder folder(output.out.empty() ? default_folder(options.model) : fs::path(output.out),

@@ -37,9 +37,30 @@ void check_metrics(const CompareOptions& options) {
   }
 }
 
-SampleTable read_set(const std::string& file, std::int64_t max_rows) {
+/// The draws of one observation of a batch [S, O, D], which the table holds as [S, O D].
+Matrix<double> draws_of_observation(const SampleTable& table, const std::string& file, std::int64_t row) {
+  const auto count = static_cast<std::int64_t>(table.shape[1]);
+  if (row < 0 || row >= count)
+    throw ShapeError(fmt::format(
+        "compare: {} holds draws of {} observations, shape ({}); choose one by --row, from 0 to {}{}", file,
+        count, fmt::join(table.shape, ", "), count - 1, row < 0 ? "" : fmt::format(" (row = {})", row)));
+  const std::size_t dim = table.shape[2];
+  Matrix<double> draws(table.values.rows(), dim);
+  for (std::size_t i = 0; i < draws.rows(); ++i)
+    std::ranges::copy(table.values.row(i).subspan(static_cast<std::size_t>(row) * dim, dim),
+                      draws.row(i).begin());
+  return draws;
+}
+
+SampleTable read_set(const std::string& file, std::int64_t max_rows, std::int64_t row) {
   const std::vector<std::string> wanted = {"theta", "samples"};
   SampleTable table = read_samples(file, wanted);
+  if (table.shape.size() > 3)
+    throw ShapeError(
+        fmt::format("compare: {} holds an array of shape ({}); a table of samples is needed, or draws of "
+                    "a batch (draws, observations, parameters)",
+                    file, fmt::join(table.shape, ", ")));
+  if (table.shape.size() == 3) table.values = draws_of_observation(table, file, row);
   if (max_rows > 0 && table.values.rows() > static_cast<std::size_t>(max_rows))
     table.values.resize_rows(static_cast<std::size_t>(max_rows));
   return table;
@@ -135,8 +156,13 @@ CompareResult compare(const CompareOptions& options, const RunContext& run) {
   if (run.seed > 0xffffffffULL)
     throw UsageError(fmt::format("--seed: seed = {} must be below 4294967296 for the classifier", run.seed));
   const Stopwatch watch;
-  const SampleTable reference = read_set(options.reference, options.max_rows);
-  const SampleTable samples = read_set(options.samples, options.max_rows);
+  const SampleTable reference = read_set(options.reference, options.max_rows, options.row);
+  const SampleTable samples = read_set(options.samples, options.max_rows, options.row);
+  if (options.row >= 0 && reference.shape.size() != 3 && samples.shape.size() != 3)
+    throw ShapeError(
+        fmt::format("compare: row = {} chooses an observation of a batch, but neither file holds draws of "
+                    "several observations; leave row out",
+                    options.row));
   check_names(reference, samples, options);
   CompareResult result;
   Record& record = result.record;
@@ -148,6 +174,7 @@ CompareResult compare(const CompareOptions& options, const RunContext& run) {
   record.set("reference_hash", file_hash(options.reference));
   record.set("samples_hash", file_hash(options.samples));
   record.set("seed", RecordValue(static_cast<std::int64_t>(run.seed)));
+  if (options.row >= 0) record.set("row", RecordValue(options.row));
   record.set("reference_rows", reference.values.rows());
   record.set("samples_rows", samples.values.rows());
   record.set("columns", reference.values.cols());

@@ -138,6 +138,8 @@ void describe(OptionTable& table, CompareOptions& options) {
             "scale both sets by mean and sd of the reference; auto: for c2st only");
   table.add("", "max_rows", &options.max_rows, {.low = 0, .high = 1e9},
             "use only the first rows of each file; 0: all");
+  table.add("", "row", &options.row, {.low = -1},
+            "the observation, counted from 0, whose draws are compared where a file holds those of a batch");
 }
 
 }  // namespace nrec

@@ -24,6 +24,7 @@ struct CheckTest {
 struct CheckFindings {
   std::vector<CheckTest> tests;
   Record record;
+  bool is_complete = true;  // false: something was cut short
 };
 
 namespace advice {

@@ -16,6 +16,7 @@
 #include "nrec/core/stop.h"
 #include "nrec/diagnostics/uniformity.h"
 #include "nrec/diagnostics/visible_errors.h"
+#include "nrec/inference/sample.h"
 
 namespace nrec {
 
@@ -42,16 +43,28 @@ bool is_of_observation(const CheckTest& test) {
   return std::find(kObservationItems.begin(), kObservationItems.end(), test.item) != kObservationItems.end();
 }
 
-/// Holm's correction among the tests about held-out rows, and among those about the observation: two questions.
+/// Holm's correction of the tests that `is_chosen` says yes to.
+template <class Chosen>
+void correct(std::vector<CheckTest>& tests, const Chosen& is_chosen) {
+  std::vector<double> p_values;
+  for (const CheckTest& test : tests) p_values.push_back(is_chosen(test) ? test.p_value : std::nan(""));
+  const std::vector<double> adjusted = holm_adjusted(p_values);
+  for (std::size_t i = 0; i < tests.size(); ++i) {
+    if (is_chosen(tests[i])) tests[i].adjusted = adjusted[i];
+  }
+}
+
+/// Tests about held-out rows are one question, those about the observation another. Of the latter each item gets an equal part of the
+/// level: one predictive test should not have to pay for a thousand distances.
 void correct(std::vector<CheckTest>& tests) {
-  for (const bool of_observation : {false, true}) {
-    std::vector<double> p_values;
-    for (const CheckTest& test : tests)
-      p_values.push_back(is_of_observation(test) == of_observation ? test.p_value : std::nan(""));
-    const std::vector<double> adjusted = holm_adjusted(p_values);
-    for (std::size_t i = 0; i < tests.size(); ++i) {
-      if (is_of_observation(tests[i]) == of_observation) tests[i].adjusted = adjusted[i];
-    }
+  correct(tests, [](const CheckTest& test) { return !is_of_observation(test); });
+  double items = 0.0;
+  for (const std::string_view item : kObservationItems) {
+    correct(tests, [&](const CheckTest& test) { return test.item == item; });
+    items += std::ranges::any_of(tests, [&](const CheckTest& test) { return test.item == item; });
+  }
+  for (CheckTest& test : tests) {
+    if (is_of_observation(test)) test.adjusted = std::min(1.0, items * test.adjusted);
   }
 }
 
@@ -128,7 +141,7 @@ class FullCheck {
       record_bands(held_out_, run_.seed, findings_.record);
       classify();
     }
-    if (!data_.x_o.empty() && may_go_on()) observe();
+    if (data_.x_o.rows > 0 && may_go_on()) observe();
     correct(findings_.tests);
     collect_items();
     return report();
@@ -137,7 +150,7 @@ class FullCheck {
  private:
   bool may_go_on() {
     const bool may = !run_.stop_requested() && watch_.seconds() <= run_.time_limit;
-    is_complete_ = is_complete_ && may;
+    findings_.is_complete = findings_.is_complete && may;
     return may;
   }
 
@@ -157,8 +170,9 @@ class FullCheck {
   void observe() {
     say("observation");
     test_observation(data_, run_, findings_);
-    if (data_.simulator && data_.at_observation && may_go_on())
+    if (data_.simulator && data_.draws && may_go_on()) {
       draws_item_ = test_predictive(data_, options_.num_predicted, rest_of_time(), findings_);
+    }
   }
 
   RunContext rest_of_time() const {
@@ -169,7 +183,7 @@ class FullCheck {
 
   void describe_rows() {
     Record& record = findings_.record;
-    is_complete_ = held_out_.is_complete;
+    findings_.is_complete = held_out_.is_complete;
     double effective = 0.0;
     for (const double draws : held_out_.effective_draws)
       effective += draws / static_cast<double>(held_out_.num_rows());
@@ -229,9 +243,13 @@ class FullCheck {
     for (const std::string_view name : kObservationItems) {
       if (decisive(findings_.tests, name)) items_.push_back(item_of(findings_.tests, name));
     }
-    if (draws_item_) items_.push_back(*draws_item_);
+    if (data_.has_iid_rows && data_.x_o.rows > 1)
+      items_.push_back(iid_item(data_.x_o.rows, held_out_.num_rows(), findings_.record));
+    if (draws_item_ &&
+        std::ranges::none_of(data_.items, [](const CheckItem& item) { return item.name == "draws"; }))
+      items_.push_back(*draws_item_);
     items_.insert(items_.end(), data_.items.begin(), data_.items.end());
-    if (!is_complete_)
+    if (!findings_.is_complete)
       items_.push_back({"completeness", Verdict::cannot_tell,
                         "the check was cut short; give it more time, or fewer rows by --max-rows"});
   }
@@ -254,7 +272,7 @@ class FullCheck {
   CheckReport report() {
     record_tests();
     findings_.record.merge("", data_.record);
-    findings_.record.set("complete", is_complete_);
+    findings_.record.set("complete", findings_.is_complete);
     findings_.record.set("seconds", watch_.seconds());
     CheckReport report;
     report.items = std::move(items_);
@@ -272,15 +290,14 @@ class FullCheck {
   CheckFindings findings_;
   std::vector<CheckItem> items_;
   std::optional<CheckItem> draws_item_;
-  bool is_complete_ = true;
 };
 
 void check_shapes(const CheckData& data) {
   if (data.theta.rows != data.x.rows)
     throw ShapeError("check: theta has " + std::to_string(data.theta.rows) + " rows but x has " +
                      std::to_string(data.x.rows) + "; both must have one row for each simulation");
-  if (!data.x_o.empty() && data.x_o.size() != data.x.cols)
-    throw ShapeError("check: x_o has " + std::to_string(data.x_o.size()) + " numbers but x has " +
+  if (data.x_o.rows > 0 && data.x_o.cols != data.x.cols)
+    throw ShapeError("check: x_o has " + std::to_string(data.x_o.cols) + " numbers a row but x has " +
                      std::to_string(data.x.cols) + " columns");
   if (data.simulator && data.simulator->dim_x() != data.x.cols)
     throw ShapeError("check: the simulator makes " + std::to_string(data.simulator->dim_x()) +
@@ -306,10 +323,14 @@ CheckedRatio checked_ratio(const RatioEstimator& estimator, MatrixView<const dou
 CheckReport full_check(const RatioEstimator& estimator, const CheckData& data,
                        const FullCheckOptions& options, const RunContext& run) {
   CheckData with_items = data;
-  if (!data.x_o.empty()) {
-    with_items.at_observation = Posterior::from_estimator(estimator, data.x_o, run);
-    with_items.items.push_back(
-        range_item(estimator, {data.x_o.data(), 1, data.x_o.size()}, with_items.record));
+  if (data.x_o.rows > 0) {
+    with_items.draws = [&](std::size_t i, std::size_t count, const RunContext& context) {
+      const MatrixView<const double> rows = data.has_iid_rows ? data.x_o : data.x_o.middle_rows(i, 1);
+      SamplingOptions settings;
+      settings.num_samples = static_cast<std::int64_t>(count);
+      return sample(Posterior::from_iid_rows(estimator, rows, context), settings, context);
+    };
+    with_items.items.push_back(range_item(estimator, data.x_o, with_items.record));
   }
   if (const auto item = failure_item(estimator, PosteriorDraws{}, run, with_items.record))
     with_items.items.push_back(*item);

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <limits>
 #include <string>
 
+#include "core/sorted_quantile.h"
 #include "nrec/core/error.h"
 #include "nrec/diagnostics/uniformity.h"
-#include "nrec/training/standardiser.h"
 
 namespace nrec {
 
@@ -17,60 +19,155 @@ constexpr std::size_t kRowsForNeighbours = 50;  // with fewer, the fifth neighbo
 constexpr std::size_t kLeastRows = 10;
 constexpr std::size_t kMostRows = 4000;
 
-/// x_o, then the rows of x, scaled.
-Matrix<float> scaled_points(std::span<const double> x_o, MatrixView<const double> x) {
-  StandardiserReport report;
-  const Standardiser scale = fit_standardiser(x, StandardiserMethod::robust, report);
-  Matrix<float> points(x.rows + 1, x.cols);
-  scale.apply({x_o.data(), 1, x_o.size()}, points.view().middle_rows(0, 1));
-  scale.apply(x, points.view().middle_rows(1, x.rows));
-  return points;
+double squared_distance(std::span<const float> a, std::span<const float> b) {
+  double square = 0.0;
+  for (std::size_t j = 0; j < a.size(); ++j) {
+    const double difference = static_cast<double>(a[j]) - static_cast<double>(b[j]);
+    square += difference * difference;
+  }
+  return square;
 }
 
-/// Mean distance of one point to its nearest others.
-double mean_distance(MatrixView<const float> points, std::size_t i, std::size_t neighbours) {
-  std::vector<double> squares;
-  squares.reserve(points.rows - 1);
-  for (std::size_t k = 0; k < points.rows; ++k) {
-    if (k == i) continue;
-    double square = 0.0;
-    for (std::size_t j = 0; j < points.cols; ++j) {
-      const double difference = static_cast<double>(points(i, j)) - static_cast<double>(points(k, j));
-      square += difference * difference;
-    }
-    squares.push_back(square);
-  }
-  std::partial_sort(squares.begin(), squares.begin() + static_cast<std::ptrdiff_t>(neighbours),
-                    squares.end());
+/// The smallest squares, ascending, into `nearest`.
+void find_smallest(std::vector<double>& squares, std::span<double> nearest) {
+  const auto end = squares.begin() + static_cast<std::ptrdiff_t>(nearest.size());
+  std::partial_sort(squares.begin(), end, squares.end());
+  std::copy(squares.begin(), end, nearest.begin());
+}
+
+/// Mean distance to the nearest points, one more being `square` away. Shapes   nearest ascending
+double mean_distance(std::span<const double> nearest, double square) {
+  const auto closer = std::lower_bound(nearest.begin(), nearest.end(), square);
   double sum = 0.0;
-  for (std::size_t k = 0; k < neighbours; ++k) sum += std::sqrt(squares[k]);
-  return sum / static_cast<double>(neighbours);
+  for (auto value = nearest.begin(); value != closer; ++value) sum += std::sqrt(*value);
+  if (closer != nearest.end()) {
+    sum += std::sqrt(square);  // the farthest of them is no neighbour any more
+    for (auto value = closer; value + 1 != nearest.end(); ++value) sum += std::sqrt(*value);
+  }
+  return sum / static_cast<double>(nearest.size());
+}
+
+constexpr double kTail = 0.1;          // share of scores that a tail is fitted to
+constexpr std::size_t kLeastTail = 5;  // scores
+
+/// p-value of a score among n others that it is exchangeable with: the share of all n + 1 that are as large. Beyond the largest, where that
+/// says 1/(n + 1) of any score, it falls on as the Pareto tail fitted to the largest tenth of the others by Hill's estimator:
+///
+///   p = (s / s_max)^(-1/xi) / (n + 1),   xi = mean log(s_i / s_k) over the k largest
+///
+/// Lighter tails than Pareto's get too large a p-value [Weissman1978].
+double tail_p_value(std::vector<double> others, double score) {
+  const double all = static_cast<double>(others.size() + 1);
+  const auto as_large = std::count_if(others.begin(), others.end(), [&](double s) { return s >= score; });
+  const auto k = static_cast<std::size_t>(kTail * static_cast<double>(others.size()));
+  const double share = static_cast<double>(as_large + 1) / all;
+  if (as_large > 0 || k < kLeastTail) return share;
+  std::partial_sort(others.begin(), others.begin() + static_cast<std::ptrdiff_t>(k + 1), others.end(),
+                    std::greater<>());
+  double xi = 0.0;
+  for (std::size_t i = 0; i < k; ++i) xi += std::log(others[i] / others[k]) / static_cast<double>(k);
+  if (!(others[k] > 0.0) || !(xi > 0.0) || !std::isfinite(xi)) return share;
+  return share * std::pow(score / others[0], -1.0 / xi);
 }
 
 }  // namespace
 
-ObservationDistance observation_distance(std::span<const double> x_o, MatrixView<const double> x,
-                                         ThreadPool& pool) {
-  if (x_o.size() != x.cols || x.rows < kLeastRows)
-    throw ShapeError("observation_distance: x_o has " + std::to_string(x_o.size()) + " numbers, x is [" +
-                     std::to_string(x.rows) + ", " + std::to_string(x.cols) +
-                     "]; columns must be equal and rows at least " + std::to_string(kLeastRows));
-  const Matrix<float> points = scaled_points(x_o, x.middle_rows(0, std::min(x.rows, kMostRows)));
+ObservationDistances::ObservationDistances(MatrixView<const double> all, ThreadPool& pool)
+    : num_neighbours_(all.rows < kRowsForNeighbours ? 1 : kNeighbours) {
+  if (all.rows < kLeastRows)
+    throw ShapeError("observation_distance: x is [" + std::to_string(all.rows) + ", " +
+                     std::to_string(all.cols) + "]; at least " + std::to_string(kLeastRows) +
+                     " rows are needed");
+  const MatrixView<const double> x = all.middle_rows(0, std::min(all.rows, kMostRows));
+  StandardiserReport report;
+  scale_ = fit_standardiser(x, StandardiserMethod::robust, report);
+  points_ = Matrix<float>(x.rows, x.cols);
+  scale_.apply(x, points_);
+  nearest_ = Matrix<double>(x.rows, num_neighbours_);
+  pool.run(x.rows, [&](std::size_t i, int) {
+    std::vector<double> squares;
+    squares.reserve(points_.rows() - 1);
+    for (std::size_t k = 0; k < points_.rows(); ++k) {
+      if (k != i)
+        squares.push_back(squared_distance(std::as_const(points_).row(i), std::as_const(points_).row(k)));
+    }
+    find_smallest(squares, nearest_.row(i));
+  });
+}
+
+ObservationDistance ObservationDistances::at(std::span<const double> x_o) const {
+  const std::size_t n = points_.rows();
+  if (x_o.size() != points_.cols())
+    throw ShapeError("observation_distance: x_o has " + std::to_string(x_o.size()) + " numbers but x has " +
+                     std::to_string(points_.cols()) + " columns");
+  Matrix<float> point(1, x_o.size());
+  scale_.apply({x_o.data(), 1, x_o.size()}, point);
+  std::vector<double> squares(n), distances(n);
+  for (std::size_t i = 0; i < n; ++i) {
+    squares[i] = squared_distance(std::as_const(point).row(0), points_.row(i));
+    distances[i] = mean_distance(nearest_.row(i), squares[i]);
+  }
+  std::vector<double> nearest(num_neighbours_);
+  find_smallest(squares, nearest);
   ObservationDistance result;
-  result.num_rows = points.rows() - 1;
-  result.num_neighbours = result.num_rows < kRowsForNeighbours ? 1 : kNeighbours;
-  std::vector<double> distances(points.rows());
-  pool.run(points.rows(),
-           [&](std::size_t i, int) { distances[i] = mean_distance(points, i, result.num_neighbours); });
-  result.distance = distances[0];
-  const auto as_far =
-      std::count_if(distances.begin(), distances.end(), [&](double d) { return d >= result.distance; });
-  result.p_value = static_cast<double>(as_far) / static_cast<double>(distances.size());
-  const auto middle = distances.begin() + 1 + static_cast<std::ptrdiff_t>(result.num_rows / 2);
-  std::nth_element(distances.begin() + 1, middle, distances.end());
+  result.num_rows = n;
+  result.num_neighbours = num_neighbours_;
+  result.distance = mean_distance(nearest, std::numeric_limits<double>::infinity());
+  result.p_value = tail_p_value(distances, result.distance);
+  const auto middle = distances.begin() + static_cast<std::ptrdiff_t>(n / 2);
+  std::nth_element(distances.begin(), middle, distances.end());
   result.median_distance = *middle;
   return result;
 }
+
+ObservationDistance observation_distance(std::span<const double> x_o, MatrixView<const double> x,
+                                         ThreadPool& pool) {
+  return ObservationDistances(x, pool).at(x_o);
+}
+
+namespace {
+
+/// How far out every value is: its distance from the median over that of the 90 % or 10 % quantile on its side. Any function
+/// that treats all values alike would do.
+std::vector<double> outlyingness(const std::vector<double>& values) {
+  std::vector<double> sorted = values;
+  std::sort(sorted.begin(), sorted.end());
+  const double median = sorted_quantile(sorted, 0.5), low = median - sorted_quantile(sorted, 0.1),
+               high = sorted_quantile(sorted, 0.9) - median;
+  std::vector<double> out;
+  for (const double value : values) {
+    const double distance = std::fabs(value - median);
+    // Where most values are one number, every other is as far out as can be.
+    out.push_back(distance == 0.0 ? 0.0 : distance / (value > median ? high : low));
+  }
+  return out;
+}
+
+/// Largest difference of two distribution functions.
+double largest_difference(std::vector<double> a, std::vector<double> b) {
+  std::sort(a.begin(), a.end());
+  std::sort(b.begin(), b.end());
+  double largest = 0.0;
+  auto in_a = a.begin();
+  auto in_b = b.begin();
+  while (in_a != a.end() && in_b != b.end()) {
+    const double value = std::min(*in_a, *in_b);
+    while (in_a != a.end() && *in_a == value) ++in_a;
+    while (in_b != b.end() && *in_b == value) ++in_b;
+    largest =
+        std::max(largest, std::fabs(static_cast<double>(in_a - a.begin()) / static_cast<double>(a.size()) -
+                                    static_cast<double>(in_b - b.begin()) / static_cast<double>(b.size())));
+  }
+  return largest;
+}
+
+std::vector<double> column_of(MatrixView<const double> rows, std::size_t j) {
+  std::vector<double> column(rows.rows);
+  for (std::size_t i = 0; i < rows.rows; ++i) column[i] = rows(i, j);
+  return column;
+}
+
+}  // namespace
 
 PredictiveCheck predictive_check(std::span<const double> x_o, MatrixView<const double> predicted) {
   if (x_o.size() != predicted.cols || predicted.rows == 0)
@@ -80,23 +177,44 @@ PredictiveCheck predictive_check(std::span<const double> x_o, MatrixView<const d
   PredictiveCheck result;
   result.num_rows = predicted.rows;
   const double n = static_cast<double>(predicted.rows);
+  std::vector<double> farthest(predicted.rows + 1, 0.0);  // over columns; x_o is the last point
   for (std::size_t j = 0; j < x_o.size(); ++j) {
-    double below = 0.0, equal = 0.0;
-    for (std::size_t i = 0; i < predicted.rows; ++i) {
-      below += predicted(i, j) < x_o[j];
-      equal += predicted(i, j) == x_o[j];
-    }
-    result.below.push_back((below + 0.5 * equal) / n);
+    std::vector<double> column = column_of(predicted, j);
+    const auto below = std::count_if(column.begin(), column.end(), [&](double x) { return x < x_o[j]; });
+    const auto equal = std::count(column.begin(), column.end(), x_o[j]);
+    result.below.push_back((static_cast<double>(below) + 0.5 * static_cast<double>(equal)) / n);
     // x_o itself counts: no finite number of simulations can show a probability of 0.
-    const double smaller = std::min(below + equal, n - below) + 1.0;
+    const double smaller = static_cast<double>(std::min(below + equal, std::ssize(column) - below) + 1);
     result.tail.push_back(std::min(1.0, 2.0 * smaller / (n + 1.0)));
+    column.push_back(x_o[j]);
+    const std::vector<double> out = outlyingness(column);
+    if (out.back() > farthest.back()) result.worst_column = j;
+    for (std::size_t i = 0; i < out.size(); ++i) farthest[i] = std::max(farthest[i], out[i]);
   }
-  const std::vector<double> adjusted = holm_adjusted(result.tail);
-  for (std::size_t j = 0; j < adjusted.size(); ++j) {
-    if (adjusted[j] >= result.p_value) continue;
-    result.p_value = adjusted[j];
-    result.worst_column = j;
+  const double of_x_o = farthest.back();
+  farthest.pop_back();
+  result.p_value = tail_p_value(std::move(farthest), of_x_o);
+  return result;
+}
+
+PredictiveRowsCheck predictive_check_of_rows(MatrixView<const double> x_o,
+                                             MatrixView<const double> predicted) {
+  if (x_o.cols != predicted.cols || predicted.rows == 0 || x_o.rows < 2)
+    throw ShapeError("predictive_check_of_rows: x_o is [" + std::to_string(x_o.rows) + ", " +
+                     std::to_string(x_o.cols) + "], predicted [" + std::to_string(predicted.rows) + ", " +
+                     std::to_string(predicted.cols) +
+                     "]; columns must be equal, rows of x_o at least two and of predicted at least one");
+  PredictiveRowsCheck result;
+  result.num_rows = predicted.rows;
+  const double rows = static_cast<double>(x_o.rows), n = static_cast<double>(predicted.rows);
+  for (std::size_t j = 0; j < x_o.cols; ++j) {
+    result.ks.push_back(largest_difference(column_of(x_o, j), column_of(predicted, j)));
+    result.p_values.push_back(kolmogorov_p_value(result.ks.back(), rows * n / (rows + n)));
   }
+  const std::vector<double> adjusted = holm_adjusted(result.p_values);
+  result.worst_column =
+      static_cast<std::size_t>(std::min_element(adjusted.begin(), adjusted.end()) - adjusted.begin());
+  result.p_value = adjusted[result.worst_column];
   return result;
 }
 

@@ -1,10 +1,11 @@
 #include "diagnostics/observation_tests.h"
 
 #include <algorithm>
-#include <cmath>
+#include <boost/math/special_functions/beta.hpp>
 
 #include "diagnostics/observed_items.h"
 #include "diagnostics/simulated_successes.h"
+#include "nrec/core/stop.h"
 #include "nrec/diagnostics/observation_checks.h"
 #include "nrec/inference/sample.h"
 
@@ -14,46 +15,165 @@ namespace {
 
 constexpr std::size_t kLeastRows = 50;  // held-out rows, or successful simulations at the posterior
 constexpr std::uint64_t kPredictedRows = 3ull << 61;
+constexpr std::size_t kLeastObservations = 20;  // from which on the share of unlikely ones is a test, too
+constexpr double kUnlikely = 0.05;
+
+/// One column of the record over the observations, a plain number where there is one.
+void record_column(const std::string& name, const std::vector<double>& values, Record& record) {
+  if (values.size() == 1) {
+    record.set(name, values[0]);
+  } else {
+    record.set(name, RecordValue(values));
+  }
+}
+
+/// "x_o", or "row 3 of x_o" where there are several.
+std::string row_text(std::size_t row, std::size_t rows) {
+  return rows == 1 ? "x_o" : "row " + std::to_string(row) + " of x_o";
+}
+
+/// Whether more observations than one in 20 have a p-value below 0.05: a p-value of so many has no floor as those of single ones
+/// have. Rows of one data set depend on each other through their parameters.
+void test_share(const std::string& item, const std::string& what, std::span<const double> p_values,
+                const char* advice, CheckFindings& findings) {
+  const std::size_t n = p_values.size();
+  if (n < kLeastObservations) return;
+  const auto unlikely =
+      std::count_if(p_values.begin(), p_values.end(), [](double p) { return p < kUnlikely; });
+  const double count = static_cast<double>(unlikely), all = static_cast<double>(n);
+  const double p = unlikely == 0 ? 1.0 : boost::math::ibeta(count, all - count + 1.0, kUnlikely);
+  findings.record.set(item + ".unlikely", static_cast<std::size_t>(unlikely));
+  findings.tests.push_back({item, "share of unlikely observations", p, count > 2.0 * kUnlikely * all, true,
+                            check_text("%.0f of %.0f observations ", count, all) + what +
+                                check_text(" with p below %.2g", kUnlikely),
+                            advice});
+}
 
 }  // namespace
 
 void test_observation(const CheckData& data, const RunContext& run, CheckFindings& findings) {
   if (data.x.rows < kLeastRows) return;
-  const ObservationDistance found = observation_distance(data.x_o, data.x, run.pool);
-  findings.record.set("observation.distance", found.distance);
-  findings.record.set("observation.median_distance", found.median_distance);
-  findings.record.set("observation.p_value", found.p_value);
-  findings.record.set("observation.rows", found.num_rows);
-  const bool is_large = found.distance > 2.0 * found.median_distance;
-  findings.tests.push_back(
-      {"observation", "distance of x_o", found.p_value, is_large, true,
-       check_text("x_o is %.3g from its nearest simulations, which are %.3g from theirs (p = %.2g)",
-                  found.distance, found.median_distance, found.p_value),
-       advice::kFar});
+  const ObservationDistances distances(data.x, run.pool);
+  std::vector<double> distance, median_distance, p_values;
+  std::size_t num_rows = 0;
+  for (std::size_t i = 0; i < data.x_o.rows; ++i) {
+    if (run.stop_requested()) {
+      findings.is_complete = false;
+      break;
+    }
+    const ObservationDistance found = distances.at(data.x_o.row(i));
+    const std::string row = row_text(i, data.x_o.rows);
+    num_rows = found.num_rows;
+    distance.push_back(found.distance);
+    median_distance.push_back(found.median_distance);
+    p_values.push_back(found.p_value);
+    findings.tests.push_back(
+        {"observation", "distance of " + row, found.p_value, found.distance > 2.0 * found.median_distance,
+         true,
+         row + check_text(" is %.3g from its nearest simulations, which are %.3g from theirs (p = %.2g)",
+                          found.distance, found.median_distance, found.p_value),
+         advice::kFar});
+  }
+  record_column("observation.distance", distance, findings.record);
+  record_column("observation.median_distance", median_distance, findings.record);
+  record_column("observation.p_value", p_values, findings.record);
+  findings.record.set("observation.rows", num_rows);
+  if (!data.has_iid_rows)
+    test_share("observation", "are far from the simulations", p_values, advice::kFar, findings);
 }
+
+namespace {
+
+/// What the predictive check of all observations collects.
+class Predictive {
+ public:
+  Predictive(const CheckData& data, CheckFindings& findings) : data_(data), findings_(findings) {}
+
+  void compare(std::size_t i, MatrixView<const double> predicted) {
+    num_rows_.push_back(static_cast<double>(predicted.rows));
+    if (data_.has_iid_rows && data_.x_o.rows > 1) {
+      compare_distributions(predicted);
+    } else {
+      compare_row(i, predicted);
+    }
+  }
+
+  void write() {
+    Record& record = findings_.record;
+    record_column("predictive.rows", num_rows_, record);
+    if (!below_.empty()) record.set("predictive.below", RecordValue(below_));
+    if (!tail_.empty()) record.set("predictive.tail", RecordValue(tail_));
+    if (!ks_.empty()) record.set("predictive.ks", RecordValue(ks_));
+    record_column("predictive.p_value", p_values_, record);
+    test_share("predictive", "are not like data simulated at their posteriors", p_values_,
+               advice::kPredictive, findings_);
+  }
+
+ private:
+  void compare_row(std::size_t i, MatrixView<const double> predicted) {
+    const PredictiveCheck found = predictive_check(data_.x_o.row(i), predicted);
+    below_.insert(below_.end(), found.below.begin(), found.below.end());
+    tail_.insert(tail_.end(), found.tail.begin(), found.tail.end());
+    p_values_.push_back(found.p_value);
+    const std::size_t column = found.worst_column;
+    const std::string at = data_.x_o.rows == 1 ? "" : std::to_string(i) + ", ";
+    findings_.tests.push_back(
+        {"predictive", row_text(i, data_.x_o.rows) + " among simulations at its posterior", found.p_value,
+         true, true,
+         "x_o[" + at + std::to_string(column) + "] lies " +
+             check_text("above %.1f %% of the data simulated at posterior draws (tail probability %.2g)",
+                        100.0 * found.below[column], found.tail[column]),
+         advice::kPredictive});
+  }
+
+  void compare_distributions(MatrixView<const double> predicted) {
+    const PredictiveRowsCheck found = predictive_check_of_rows(data_.x_o, predicted);
+    ks_ = found.ks;
+    p_values_.push_back(found.p_value);
+    const std::size_t column = found.worst_column;
+    findings_.tests.push_back(
+        {"predictive", "rows of x_o among simulations at their posterior", found.p_value, true, true,
+         "column " + std::to_string(column) +
+             check_text(" of x_o is distributed otherwise than data simulated at posterior draws (largest "
+                        "difference of the distribution functions %.2f)",
+                        found.ks[column]),
+         advice::kPredictive});
+  }
+
+  const CheckData& data_;
+  CheckFindings& findings_;
+  std::vector<double> num_rows_, below_, tail_, ks_, p_values_;
+};
+
+}  // namespace
 
 CheckItem test_predictive(const CheckData& data, std::size_t num_predicted, const RunContext& run,
                           CheckFindings& findings) {
-  SamplingOptions options;
-  options.num_samples = static_cast<std::int64_t>(num_predicted);
-  const PosteriorDraws draws = sample(*data.at_observation, options, run);
-  const CheckItem item = draws_item({&draws, 1}, findings.record);
-  if (draws.size() < kLeastRows) return item;
-  const Matrix<double> predicted = simulated_successes(*data.simulator, draws.theta, kPredictedRows, run);
-  if (predicted.rows() < kLeastRows) return item;
-  const PredictiveCheck found = predictive_check(data.x_o, predicted);
-  findings.record.set("predictive.rows", found.num_rows);
-  findings.record.set("predictive.below", RecordValue(found.below));
-  findings.record.set("predictive.tail", RecordValue(found.tail));
-  findings.record.set("predictive.p_value", found.p_value);
-  const std::size_t column = found.worst_column;
-  findings.tests.push_back(
-      {"predictive", "x_o among simulations at its posterior", found.p_value, true, true,
-       "x_o[" + std::to_string(column) + "] lies " +
-           check_text("above %.1f %% of the data simulated at posterior draws (tail probability %.2g)",
-                      100.0 * found.below[column], found.tail[column]),
-       advice::kPredictive});
-  return item;
+  const Stopwatch watch;
+  const std::size_t count = data.num_observations();
+  Predictive predictive(data, findings);
+  std::vector<PosteriorDraws> all;
+  for (std::size_t i = 0; i < count; ++i) {
+    RunContext rest = run;
+    rest.time_limit = std::max(0.0, run.time_limit - watch.seconds());
+    if (i > 0 && (run.stop_requested() || rest.time_limit == 0.0)) {
+      findings.is_complete = false;
+      break;
+    }
+    if (count > 1)
+      run.log.progress({.stage = "checking",
+                        .done = static_cast<double>(i),
+                        .total = static_cast<double>(count),
+                        .unit = "observation",
+                        .detail = ""});
+    all.push_back(data.draws(i, num_predicted, rest));
+    if (all.back().size() < kLeastRows) continue;
+    const Matrix<double> predicted =
+        simulated_successes(*data.simulator, all.back().theta, kPredictedRows + i * num_predicted, rest);
+    if (predicted.rows() >= kLeastRows) predictive.compare(i, predicted);
+  }
+  predictive.write();
+  return draws_item(all, findings.record);
 }
 
 }  // namespace nrec

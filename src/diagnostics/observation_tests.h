@@ -5,10 +5,11 @@
 
 namespace nrec {
 
-/// Whether x_o is like the held-out x.
+/// Whether the rows of x_o are like the held-out x.
 void test_observation(const CheckData& data, const RunContext& run, CheckFindings& findings);
 
-/// Draws at x_o, simulates at them, and compares with x_o. The draws' own verdict comes back as an item.
+/// Draws at every observation, simulates at the draws, and compares. The draws' own verdict comes back as an item. A stop request or
+/// the time limit of `run` leaves later observations out.
 CheckItem test_predictive(const CheckData& data, std::size_t num_predicted, const RunContext& run,
                           CheckFindings& findings);
 

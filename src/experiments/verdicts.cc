@@ -47,6 +47,7 @@ Record check_network(const CellResult& result, bool is_quick, const RunContext& 
   record.set("seconds", watch.seconds());
   const RecordValue* complete = report.record.find("complete");
   record.set("complete", complete && std::get<bool>(*complete));
+  record.merge("check.", report.record);
   return record;
 }
 

@@ -59,6 +59,7 @@ void check_table(const Matrix<double>& table, const std::string& where) {
 SampleTable from_array(NumericArray array, const std::string& where) {
   SampleTable table;
   table.one_dimensional = array.shape.size() == 1;
+  table.shape = array.shape;
   table.values = to_matrix(std::move(array), where);
   return table;
 }

@@ -29,9 +29,8 @@ std::vector<double> fixed_values(const Prior& prior, std::span<const FixedParame
     const auto found = std::find(names.begin(), names.end(), parameter.name);
     if (found == names.end()) {
       const std::string nearest = nearest_word(parameter.name, names);
-      throw ConfigError("fix: unknown parameter \"" + parameter.name + "\"; " +
-                        (nearest.empty() ? "" : "did you mean \"" + nearest + "\"? ") +
-                        "The parameters are " + listed(names));
+      throw ConfigError("fix: unknown parameter \"" + parameter.name + "\"; the parameters are " +
+                        listed(names) + (nearest.empty() ? "" : "; did you mean \"" + nearest + "\"?"));
     }
     double& value = values[static_cast<std::size_t>(found - names.begin())];
     if (!std::isnan(value)) throw ConfigError("fix: \"" + parameter.name + "\" is fixed twice; keep one");

@@ -115,6 +115,11 @@ void split_rows(std::size_t rows, const TrainingOptions& options, std::uint64_t 
     }
     throw ShapeError(text);
   }
+  if (options.regime != "joint" && options.steps_per_epoch != TrainingOptions{}.steps_per_epoch) {
+    data.warnings.push_back("steps_per_epoch = " + std::to_string(options.steps_per_epoch) +
+                            " has no effect with regime = \"" + options.regime +
+                            "\": an epoch passes over all training rows; it is for regime = \"joint\"");
+  }
   data.training.assign(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(num_training));
   data.validation.assign(order.begin() + static_cast<std::ptrdiff_t>(num_training), order.end());
   if (data.validation.size() < wanted) {

@@ -109,13 +109,31 @@ TEST_F(Check, RefusesSimulationsThatDoNotFit) {
   refuses({}, 2, "--simulations or --task is missing");
   refuses({"--simulations", "none.npz"}, 3, "none.npz");
   write("rows.csv", "2.0,3.0,0.1\n2.0,3.0,0.1\n");
-  refuses({"--simulations", "held_out.npz", "--observation", "rows.csv", "--rows", "iid"}, 3,
-          "check: rows = \"iid\" is not known here");
+  refuses({"--simulations", "held_out.npz", "--observation", "rows.csv"}, 3,
+          "rows.csv: holds 2 rows of 3 numbers, but one observation is wanted");
   write("short.csv", "2.0,3.0\n");
   refuses({"--simulations", "held_out.npz", "--observation", "short.csv"}, 3, "x_o has 2 numbers");
   const Outcome no_model = run({"check", "--simulations", "held_out.npz"});
   EXPECT_EQ(no_model.code, 2);
   expect_in(no_model.err, "--model is missing");
+}
+
+TEST_F(Check, LooksAtEveryRowOfTheObservation) {
+  write("rows.csv", "2.0,3.0,0.1\n2.0,3.0,0.2\n2.5,3.5,0.1\n-900.0,3.0,0.1\n");
+  const Outcome batch =
+      check({"--simulations", "held_out.npz", "--observation", "rows.csv", "--rows", "batch"});
+  ASSERT_EQ(batch.code, 0) << batch.err;
+  EXPECT_EQ(std::get<std::vector<double>>(*record().find("check.observation.p_value")).size(), 4u);
+  EXPECT_EQ(text(record(), "check.observation.verdict"), "not trusted");
+  expect_in(batch.out, "row 3 of x_o is ");
+  EXPECT_EQ(record().find("check.iid.rows"), nullptr);
+  write("rows.csv", "2.0,3.0,0.1\n2.0,3.0,0.2\n2.5,3.5,0.1\n2.2,3.1,0.1\n");
+  const Outcome iid =
+      check({"--simulations", "held_out.npz", "--observation", "rows.csv", "--rows", "iid", "--overwrite"});
+  ASSERT_EQ(iid.code, 0) << iid.err;
+  EXPECT_EQ(std::get<std::int64_t>(*record().find("check.iid.rows")), 4);
+  EXPECT_EQ(std::get<std::int64_t>(*record().find("check.iid.most_rows")), 18);  // 300 / 16
+  expect_in(iid.out, "independent rows");
 }
 
 TEST_F(Check, DoesNotReplaceAnEarlierCheckUnasked) {

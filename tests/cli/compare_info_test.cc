@@ -50,6 +50,33 @@ TEST_F(Compare, TellsEqualFromDifferent) {
   EXPECT_GT(std::get<double>(*same.find("bandwidth")), 0);
 }
 
+TEST_F(Compare, TakesOneObservationOfABatch) {
+  // [400, 2, 2]: the first observation's draws are those of b.npy, the second's those of c.npz.
+  NumericArray batch{{400, 2, 2}, {}, "<f8"};
+  const Matrix<double> near = normals(2, 0.0), far = normals(3, 3.0);
+  for (std::size_t i = 0; i < 400; ++i) {
+    batch.values.insert(batch.values.end(), {near(i, 0), near(i, 1), far(i, 0), far(i, 1)});
+  }
+  write_npz(folder_ / "batch.npz", {{"theta", batch}});
+  const auto mmd2 = [&](const Words& words) {
+    Words all = words;
+    all.insert(all.end(), {"--metric", "mmd"});
+    return std::get<double>(*compared(all).find("mmd2"));
+  };
+  EXPECT_EQ(mmd2({"a.csv", "batch.npz", "--row", "0"}), mmd2({"a.csv", "b.npy"}));
+  EXPECT_EQ(mmd2({"a.csv", "batch.npz", "--row", "1"}), mmd2({"a.csv", "c.npz"}));
+  const auto refuses = [&](const Words& words, const std::string& part) {
+    const Outcome outcome = run(words);
+    EXPECT_EQ(outcome.code, 3) << outcome.err;
+    expect_in(outcome.err, part);
+  };
+  refuses({"compare", "a.csv", "batch.npz"},
+          "batch.npz holds draws of 2 observations, shape (400, 2, 2); choose one by --row, from 0 to 1");
+  refuses({"compare", "a.csv", "batch.npz", "--row", "2"}, "from 0 to 1 (row = 2)");
+  refuses({"compare", "a.csv", "b.npy", "--row", "0"},
+          "row = 0 chooses an observation of a batch, but neither");
+}
+
 TEST_F(Compare, OptionsAreHeard) {
   const Record only_mmd =
       compared({"a.csv", "b.npy", "--metric", "mmd", "--max-rows", "100", "--z-score", "on"});

@@ -89,7 +89,7 @@ TEST_F(PosteriorFacts, FixRefusesBeforeAnythingIsWritten) {
     expect_in(outcome.err, text);
     EXPECT_FALSE(exists("refused"));
   };
-  refused("mas=2", "fix: unknown parameter \"mas\"; did you mean \"mass\"?");
+  refused("mas=2", "fix: unknown parameter \"mas\"; the parameters are mass, rate; did you mean \"mass\"?");
   refused("mass=7", "fix: mass = 7 must be inside the support of its prior, (0, 5)");
   refused("mass=heavy", "fix: mass = \"heavy\" must be a finite number");
   refused("mass=1,rate=2", "fix: all parameters (mass, rate) are fixed; leave at least one free");

@@ -1,6 +1,7 @@
 #pragma once
 
-#include <optional>
+#include <algorithm>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -21,15 +22,23 @@ struct CheckedRatio {
   bool is_normalised = true;  // whether the mean ratio under the prior should be 1: not for NRE-B
 };
 
+/// About `count` draws from the posterior of observation i.
+using DrawsMaker = std::function<PosteriorDraws(std::size_t i, std::size_t count, const RunContext& run)>;
+
 /// What is at hand for the check.
 struct CheckData {
-  MatrixView<const double> theta;           // [n, D] held-out pairs, not used in training
-  MatrixView<const double> x;               // [n, M]
-  std::span<const double> x_o;              // [M]; empty: no observation
-  std::optional<Posterior> at_observation;  // needed with x_o and a simulator
-  const Simulator* simulator = nullptr;     // may be null
-  std::vector<CheckItem> items = {};        // found elsewhere, and part of the verdict
-  Record record = {};                       // their numbers
+  MatrixView<const double> theta;        // [n, D] held-out pairs, not used in training
+  MatrixView<const double> x;            // [n, M]
+  MatrixView<const double> x_o = {};     // [R, M]; no rows: no observation
+  bool has_iid_rows = false;             // the rows of x_o are one data set, else observations of their own
+  DrawsMaker draws = {};                 // at x_o, for the predictive check; may be empty
+  const Simulator* simulator = nullptr;  // may be null
+  std::vector<CheckItem> items = {};     // found elsewhere, and part of the verdict
+  Record record = {};                    // their numbers
+
+  std::size_t num_observations() const {
+    return has_iid_rows ? std::min<std::size_t>(1, x_o.rows) : x_o.rows;
+  }
 };
 
 /// How much is done.
@@ -49,10 +58,15 @@ struct FullCheckOptions {
 /// - ratio: the same with draws weighted by Z(x), which also sees errors that are a function of x; bounds on the information. Not for
 ///   NRE-B. With a simulator also at single thetas: p(x | theta) against p(x) weighted by exp h
 /// - power: the smallest shift and narrowness that so many rows would show
-/// - observation: distance of x_o from the simulations
-/// - predictive: x_o among simulations at its posterior draws (with a simulator)
+/// - observation: distance of every row of x_o from the simulations
+/// - predictive: x_o among simulations at its posterior draws (with a simulator); of one data set of independent rows, the
+///   distribution of each column
+/// - independent rows: are there more of them than calibration on single rows can vouch for
 ///
-/// Each test has a p-value, corrected by Holm's method among those on held-out rows and among those about x_o, and an effect. Not
+/// Of several observations, each is tested and corrected for their number; where there are 20 or more, also whether more of them than
+/// one in 20 have a p-value below 0.05.
+///
+/// Each test has a p-value, corrected by Holm's method among those on held-out rows and within each of the two items about x_o, and an effect. Not
 /// trusted: corrected p < 0.01 and an effect worth mentioning (a shift above 0.25 posterior sds, a width off by more than 15 %, a
 /// distribution of ranks off by more than 0.08, an area under the curve above 0.56). Cannot tell: the same with p < 0.05, or too few rows
 /// to see a shift of half an sd and a posterior 30 % too narrow. An error of the ratio that is a function of x alone leaves the
@@ -70,7 +84,7 @@ CheckReport full_check(const CheckedRatio& ratio, const CheckData& data, const F
 CheckedRatio checked_ratio(const RatioEstimator& estimator, MatrixView<const double> x);
 
 /// The same for an estimator: posteriors are its own, x_o is also held against the range of its simulations, and rows that failed
-/// in training are spoken of. data.at_observation is made here.
+/// in training are spoken of. data.draws is made here.
 CheckReport full_check(const RatioEstimator& estimator, const CheckData& data,
                        const FullCheckOptions& options, const RunContext& run);
 

@@ -15,6 +15,7 @@ struct SampleTable {
   std::vector<std::string> names;  // of the columns; empty when the file has none
   Matrix<double> values;           // [S, D]
   bool one_dimensional = false;    // the file holds a list of shape [S], given here as [S, 1]
+  std::vector<std::size_t> shape;  // of an array in the file, before it became a table; empty for text
   std::string array;               // name of the array in an archive; empty for other formats
 };
 

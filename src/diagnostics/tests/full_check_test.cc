@@ -222,37 +222,43 @@ TEST_F(FullCheck, RefusesDataThatDoNotFit) {
                  "check: theta has 60 rows but x has 59; both must have one row for each simulation");
   }
   const std::vector<double> two = {1.0, 2.0};
-  EXPECT_THROW(full_check(ratio, {.theta = theta, .x = x, .x_o = two}, {}, run), ShapeError);
+  EXPECT_THROW(full_check(ratio, {.theta = theta, .x = x, .x_o = {two.data(), 1, 2}}, {}, run), ShapeError);
   FullCheckOptions options;
   options.held_out.num_prior_draws = 1;
   EXPECT_THROW(full_check(ratio, {.theta = theta, .x = x}, options, run), DomainError);
 }
 
-/// With a simulator and an observation.
+/// With a simulator and observations.
 class FullCheckAtObservation : public FullCheck {
  protected:
-  CheckReport check_at(const GaussianPosterior& subject, double x_o) {
+  CheckReport check_at(const GaussianPosterior& subject, const std::vector<double>& x_o,
+                       const RunContext& run) {
     const FunctionSimulator simulator(
         "line", 1, 1, [&](std::span<const double> theta, RandomStream& random, std::span<double> out) {
           out[0] = theta[0] + subject.noise * random.normal();
         });
     const auto [theta, x] = subject.pairs(kRows, 21);
-    const std::vector<double> observation = {x_o};
     FullCheckOptions options;
     options.held_out.num_prior_draws = 512;
     options.held_out.num_posterior_draws = 0;
-    return full_check({subject.prior(), subject.maker(x), true},
-                      {.theta = theta,
-                       .x = x,
-                       .x_o = observation,
-                       .at_observation = subject.at(subject.prior(), observation),
-                       .simulator = &simulator},
-                      options, RunContext{.pool = pool_});
+    const Prior prior = subject.prior();
+    const auto draws = [&](std::size_t i, std::size_t count, const RunContext& context) {
+      SamplingOptions settings;
+      settings.num_samples = static_cast<std::int64_t>(count);
+      return sample(subject.at(prior, std::span(x_o).subspan(i, 1)), settings, context);
+    };
+    return full_check(
+        {prior, subject.maker(x), true},
+        {.theta = theta, .x = x, .x_o = {x_o.data(), x_o.size(), 1}, .draws = draws, .simulator = &simulator},
+        options, run);
+  }
+  CheckReport check_at(const GaussianPosterior& subject, const std::vector<double>& x_o) {
+    return check_at(subject, x_o, RunContext{.pool = pool_});
   }
 };
 
 TEST_F(FullCheckAtObservation, TrustsAnObservationLikeTheSimulations) {
-  const CheckReport report = check_at({.dim = 1}, 0.7);
+  const CheckReport report = check_at({.dim = 1}, {0.7});
   EXPECT_EQ(report.verdict, Verdict::trusted) << report.sentence;
   EXPECT_EQ(item(report, "observation").verdict, Verdict::trusted);
   EXPECT_EQ(item(report, "predictive").verdict, Verdict::trusted);
@@ -263,7 +269,7 @@ TEST_F(FullCheckAtObservation, TrustsAnObservationLikeTheSimulations) {
 }
 
 TEST_F(FullCheckAtObservation, DoesNotTrustAnObservationFarOut) {
-  const CheckReport report = check_at({.dim = 1}, 9.0);
+  const CheckReport report = check_at({.dim = 1}, {9.0});
   EXPECT_EQ(report.verdict, Verdict::not_trusted);
   EXPECT_EQ(item(report, "observation").verdict, Verdict::not_trusted)
       << item(report, "observation").sentence;
@@ -272,14 +278,84 @@ TEST_F(FullCheckAtObservation, DoesNotTrustAnObservationFarOut) {
 
 TEST_F(FullCheckAtObservation, SeesThatThePosteriorDoesNotMakeTheObservation) {
   // Moved by ten of its sds, 4.5: data simulated there are 4.5 +- 0.7 above x_o.
-  const CheckReport report = check_at({.dim = 1, .shift = {10.0}}, 0.0);
+  const CheckReport report = check_at({.dim = 1, .shift = {10.0}}, {0.0});
   EXPECT_EQ(item(report, "predictive").verdict, Verdict::not_trusted);
   expect_in(item(report, "predictive").sentence,
             "x_o[0] lies above 0.0 % of the data simulated at posterior draws");
 }
 
+/// Draws of p(x), of which one in twenty has a p-value below 0.05.
+std::vector<double> usual_observations(std::size_t count) {
+  std::vector<double> x_o;
+  RandomStream random(8, Stream::check, 1);
+  for (std::size_t i = 0; i < count; ++i) x_o.push_back(std::sqrt(1.25) * random.normal());
+  return x_o;
+}
+
+TEST_F(FullCheckAtObservation, TellsWhichOfSeveralObservationsIsFar) {
+  std::vector<double> x_o = usual_observations(5);
+  const CheckReport usual = check_at({.dim = 1}, x_o);
+  EXPECT_EQ(usual.verdict, Verdict::trusted) << usual.sentence;
+  EXPECT_EQ(list(usual, "observation.p_value").size(), 5u);
+  EXPECT_EQ(list(usual, "predictive.below").size(), 5u);
+  x_o[3] = 9.0;
+  const CheckReport report = check_at({.dim = 1}, x_o);
+  EXPECT_EQ(item(report, "observation").verdict, Verdict::not_trusted);
+  expect_in(item(report, "observation").sentence, "row 3 of x_o is ");
+}
+
+TEST_F(FullCheckAtObservation, SeesThatManyObservationsAreUnlikely) {
+  // Data of noise 0.5 but posteriors moved by one sd, 0.45, and simulations of sd 0.67: tails of 5 % hold some 10 %.
+  const std::vector<double> x_o = usual_observations(40);
+  EXPECT_EQ(item(check_at({.dim = 1}, x_o), "predictive").verdict, Verdict::trusted);
+  const CheckReport report = check_at({.dim = 1, .shift = {4.0}}, x_o);
+  EXPECT_EQ(item(report, "predictive").verdict, Verdict::not_trusted);
+  expect_in(item(report, "predictive").sentence, " of 40 observations are not like data simulated at their");
+}
+
+TEST_F(FullCheckAtObservation, SaysThatATimeLimitCutItShort) {
+  RunContext hasty{.pool = pool_};
+  hasty.time_limit = 1e-9;
+  const CheckReport report = check_at({.dim = 1}, usual_observations(3), hasty);
+  EXPECT_FALSE(std::get<bool>(*report.record.find("complete")));
+}
+
+TEST_F(FullCheckAtObservation, ComparesTheDistributionOfIndependentRows) {
+  // Posterior of R rows: N(mean R / (R + noise^2), noise^2 / (R + noise^2)); the rows have another noise than the simulator.
+  const FunctionSimulator simulator(
+      "line", 1, 1, [&](std::span<const double> theta, RandomStream& random, std::span<double> out) {
+        out[0] = theta[0] + 0.5 * random.normal();
+      });
+  const GaussianPosterior subject{.dim = 1};
+  const auto [theta, x] = subject.pairs(kRows, 21);
+  for (const double noise : {0.5, 0.1}) {
+    Matrix<double> x_o(36, 1);
+    RandomStream random(4, Stream::check, 2);
+    double sum = 0.0;
+    for (std::size_t i = 0; i < x_o.rows(); ++i) sum += x_o(i, 0) = 0.7 + noise * random.normal();
+    const auto draws = [&](std::size_t, std::size_t count, const RunContext&) {
+      PosteriorDraws result;
+      result.theta = Matrix<double>(count, 1);
+      result.log_ratio.assign(count, 0.0);
+      RandomStream normal(5, Stream::check, 3);
+      for (std::size_t i = 0; i < count; ++i)
+        result.theta(i, 0) = sum / 36.25 + std::sqrt(0.25 / 36.25) * normal.normal();
+      return result;
+    };
+    const CheckReport report = full_check(
+        {subject.prior(), subject.maker(x), true},
+        {.theta = theta, .x = x, .x_o = x_o, .has_iid_rows = true, .draws = draws, .simulator = &simulator},
+        {}, RunContext{.pool = pool_});
+    EXPECT_EQ(item(report, "predictive").verdict, noise == 0.5 ? Verdict::trusted : Verdict::not_trusted);
+    EXPECT_EQ(item(report, "independent rows").verdict,
+              Verdict::trusted);  // 600 held-out rows vouch for 37
+    if (noise != 0.5)
+      expect_in(item(report, "predictive").sentence, "column 0 of x_o is distributed otherwise than data");
+  }
+}
+
 TEST_F(FullCheckAtObservation, SeesAFunctionOfXAtSingleThetas) {
-  const CheckReport report = check_at({.dim = 1, .noise = 1.0, .c = wave}, 0.0);
+  const CheckReport report = check_at({.dim = 1, .noise = 1.0, .c = wave}, {0.0});
   int seen = 0;
   for (const double p : list(report, "thetas.p_value")) seen += p < 1e-3;
   EXPECT_GE(seen, 2);

@@ -28,7 +28,7 @@ TEST(ObservationDistance, SeesAHoleThatRangesDoNotShow) {
   const ObservationDistance found = observation_distance(centre, ring(500, 1), pool);
   EXPECT_EQ(found.num_rows, 500u);
   EXPECT_EQ(found.num_neighbours, 5u);
-  EXPECT_DOUBLE_EQ(found.p_value, 1.0 / 501.0);
+  EXPECT_LT(found.p_value, 1e-4);  // far beyond the farthest of 500
   EXPECT_GT(found.distance, 5.0 * found.median_distance);
 }
 
@@ -40,6 +40,20 @@ TEST(ObservationDistance, PValuesOfSimulationsAreUniform) {
     below += observation_distance(x.row(60), x.view().middle_rows(0, 60), pool).p_value <= 0.1;
   }
   EXPECT_NEAR(below, 40, 24);
+}
+
+TEST(ObservationDistance, TailOfManySimulationsIsHeldByFewOfThem) {
+  // Distances of heavy-tailed x: of 2,000 draws beyond all 200 simulations, p-values below 1e-3 are rare.
+  ThreadPool pool(2);
+  int far = 0;
+  for (std::uint64_t row = 0; row < 20; ++row) {
+    RandomStream random(9, Stream::check, row);
+    Matrix<double> x(300, 1);
+    for (double& value : x.values()) value = random.normal() / std::sqrt(random.uniform(1e-3, 1.0));
+    const ObservationDistances distances(x.view().middle_rows(0, 200), pool);
+    for (std::size_t i = 200; i < 300; ++i) far += distances.at(std::as_const(x).row(i)).p_value < 1e-3;
+  }
+  EXPECT_LE(far, 10);  // 2 if the tail were exactly right
 }
 
 TEST(ObservationDistance, DoesNotFeelUnits) {
@@ -60,9 +74,7 @@ TEST(ObservationDistance, RefusesTooFewRowsAndOtherColumns) {
     observation_distance(x_o, ring(5, 1), pool);
     FAIL() << "no error";
   } catch (const ShapeError& error) {
-    EXPECT_STREQ(
-        error.what(),
-        "observation_distance: x_o has 2 numbers, x is [5, 2]; columns must be equal and rows at least 10");
+    EXPECT_STREQ(error.what(), "observation_distance: x is [5, 2]; at least 10 rows are needed");
   }
 }
 
@@ -78,10 +90,42 @@ TEST(PredictiveCheck, CountsTailsWithTies) {
   EXPECT_DOUBLE_EQ(found.below[0], 0.99);
   EXPECT_DOUBLE_EQ(found.tail[0], 2.0 * 2.0 / 101.0);
   EXPECT_DOUBLE_EQ(found.below[1], 0.75);
-  EXPECT_DOUBLE_EQ(found.tail[1], 1.0);  // half of the counts are as large
-  EXPECT_DOUBLE_EQ(found.p_value, 2.0 * found.tail[0]);
+  EXPECT_DOUBLE_EQ(found.tail[1], 1.0);          // half of the counts are as large
+  EXPECT_DOUBLE_EQ(found.p_value, 4.0 / 101.0);  // as far out are 98.5 itself, 99, 0 and 1
   EXPECT_EQ(found.worst_column, 0u);
   EXPECT_THROW(predictive_check(std::vector<double>{1.0}, predicted), ShapeError);
+}
+
+TEST(PredictiveCheck, HasPowerWhateverTheNumberOfColumns) {
+  // 200 columns: 1 of 1,001 where Bonferroni's 200 * 2 / 1001 could refuse nothing.
+  Matrix<double> predicted(1000, 200);
+  RandomStream random(6, Stream::check, 1);
+  for (std::size_t i = 0; i < predicted.rows(); ++i) {
+    for (std::size_t j = 0; j < predicted.cols(); ++j) predicted(i, j) = random.normal();
+  }
+  std::vector<double> x_o(200, 0.0);
+  EXPECT_GT(predictive_check(x_o, predicted).p_value, 0.99);
+  x_o[17] = 8.0;
+  const PredictiveCheck found = predictive_check(x_o, predicted);
+  EXPECT_EQ(found.worst_column, 17u);
+  EXPECT_LT(found.p_value, 1.0 / 1001.0);
+  EXPECT_GT(found.p_value,
+            1e-8);  // normal tails are lighter than Pareto's: 1e-13 would be right for one of 200 at 8 sds
+}
+
+TEST(PredictiveCheck, PValuesOfPredictedDataAreUniform) {
+  int below = 0;  // of 1,000 at 0.1: standard deviation 9.5
+  for (std::uint64_t row = 0; row < 1000; ++row) {
+    RandomStream random(7, Stream::check, row);
+    Matrix<double> points(61, 3);
+    for (std::size_t i = 0; i < points.rows(); ++i) {
+      points(i, 0) = random.normal();
+      points(i, 1) = points(i, 0) + 0.1 * random.normal();
+      points(i, 2) = random.normal();
+    }
+    below += predictive_check(points.row(60), points.view().middle_rows(0, 60)).p_value <= 0.1;
+  }
+  EXPECT_NEAR(below, 100, 40);
 }
 
 }  // namespace

@@ -114,7 +114,7 @@ std::string refusal(const Prior& prior, const std::vector<FixedParameter>& fixed
 TEST(ConditionedPrior, RefusesWhatItCannotFix) {
   const Prior prior = mixed("covariance", kCovariance);
   EXPECT_EQ(refusal<ConfigError>(prior, {{"mas", 1}}),
-            "fix: unknown parameter \"mas\"; did you mean \"mass\"? The parameters are mass, a, b, c, rate");
+            "fix: unknown parameter \"mas\"; the parameters are mass, a, b, c, rate; did you mean \"mass\"?");
   EXPECT_EQ(refusal<ConfigError>(prior, {{"a", 1}, {"a", 2}}), "fix: \"a\" is fixed twice; keep one");
   EXPECT_EQ(refusal<ConfigError>(prior, {{"mass", 1}, {"a", 2}, {"b", 2}, {"c", 2}, {"rate", 2}}),
             "fix: all parameters (mass, a, b, c, rate) are fixed; leave at least one free");
