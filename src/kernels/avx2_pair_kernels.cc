@@ -3,157 +3,14 @@
 
 #include <cstddef>
 
+#include "kernels/avx2_matrix_products.h"
 #include "kernels/pair_kernels_isa.h"
 
 namespace nrec::avx2 {
 namespace {
 
 constexpr std::size_t kLanes = 8;
-constexpr std::size_t kRowBlock = 6;     // 6 x 16 accumulators, 2 weights, 1 broadcast: 15 registers
-constexpr std::size_t kRowsInL1 = 48;    // rows of A that share a weight panel while both are in L1
 constexpr std::size_t kMomentRows = 64;  // float sums are added to the double ones this often
-
-void pack(const float* w, std::size_t k, std::size_t n, float* packed) {
-  for (std::size_t panel = 0; panel < n / kFeatureBlock; ++panel) {
-    for (std::size_t i = 0; i < k; ++i, packed += kFeatureBlock) {
-      const float* row = w + i * n + panel * kFeatureBlock;
-      _mm256_storeu_ps(packed, _mm256_loadu_ps(row));
-      _mm256_storeu_ps(packed + kLanes, _mm256_loadu_ps(row + kLanes));
-    }
-  }
-}
-
-void pack_transposed(const float* w, std::size_t k, std::size_t n, float* packed) {
-  for (std::size_t panel = 0; panel < k / kFeatureBlock; ++panel) {
-    for (std::size_t j = 0; j < n; ++j) {
-      for (std::size_t c = 0; c < kFeatureBlock; ++c) *packed++ = w[(panel * kFeatureBlock + c) * n + j];
-    }
-  }
-}
-
-// acc[R][16] over `depth` steps: a at a[r * row_step + i * depth_step], b at b[i * b_step].
-template <int R, bool kDepthIsContiguous>
-inline void multiply(const float* a, std::size_t stride, const float* b, std::size_t b_step,
-                     std::size_t depth, __m256 (&low)[R], __m256 (&high)[R]) {
-  for (std::size_t i = 0; i < depth; ++i) {
-    const __m256 b0 = _mm256_loadu_ps(b);
-    const __m256 b1 = _mm256_loadu_ps(b + kLanes);
-    b += b_step;
-#pragma GCC unroll 6
-    for (int r = 0; r < R; ++r) {
-      const __m256 value = _mm256_broadcast_ss(kDepthIsContiguous ? a + r * stride + i : a + i * stride + r);
-      low[r] = _mm256_fmadd_ps(value, b0, low[r]);
-      high[r] = _mm256_fmadd_ps(value, b1, high[r]);
-    }
-  }
-}
-
-template <int R>
-void gemm_rows(const float* a, std::size_t lda, std::size_t k, const float* panel, const float* bias,
-               bool accumulate, float* c, std::size_t ldc) {
-  __m256 low[R];
-  __m256 high[R];
-  const __m256 bias0 = bias ? _mm256_loadu_ps(bias) : _mm256_setzero_ps();
-  const __m256 bias1 = bias ? _mm256_loadu_ps(bias + kLanes) : _mm256_setzero_ps();
-#pragma GCC unroll 6
-  for (int r = 0; r < R; ++r) {
-    low[r] = accumulate ? _mm256_add_ps(bias0, _mm256_loadu_ps(c + r * ldc)) : bias0;
-    high[r] = accumulate ? _mm256_add_ps(bias1, _mm256_loadu_ps(c + r * ldc + kLanes)) : bias1;
-  }
-  multiply<R, true>(a, lda, panel, kFeatureBlock, k, low, high);
-#pragma GCC unroll 6
-  for (int r = 0; r < R; ++r) {
-    _mm256_storeu_ps(c + r * ldc, low[r]);
-    _mm256_storeu_ps(c + r * ldc + kLanes, high[r]);
-  }
-}
-
-void gemm(const float* a, std::size_t lda, std::size_t m, std::size_t k, const float* packed, std::size_t n,
-          const float* bias, bool accumulate, float* c, std::size_t ldc) {
-  for (std::size_t first = 0; first < m; first += kRowsInL1) {
-    const std::size_t last = first + kRowsInL1 < m ? first + kRowsInL1 : m;
-    for (std::size_t j = 0; j < n; j += kFeatureBlock) {
-      const float* panel = packed + j * k;
-      const float* panel_bias = bias ? bias + j : nullptr;
-      std::size_t r = first;
-      for (; r + kRowBlock <= last; r += kRowBlock)
-        gemm_rows<6>(a + r * lda, lda, k, panel, panel_bias, accumulate, c + r * ldc + j, ldc);
-      const float* rest = a + r * lda;
-      float* out = c + r * ldc + j;
-      switch (last - r) {
-        case 5:
-          gemm_rows<5>(rest, lda, k, panel, panel_bias, accumulate, out, ldc);
-          break;
-        case 4:
-          gemm_rows<4>(rest, lda, k, panel, panel_bias, accumulate, out, ldc);
-          break;
-        case 3:
-          gemm_rows<3>(rest, lda, k, panel, panel_bias, accumulate, out, ldc);
-          break;
-        case 2:
-          gemm_rows<2>(rest, lda, k, panel, panel_bias, accumulate, out, ldc);
-          break;
-        case 1:
-          gemm_rows<1>(rest, lda, k, panel, panel_bias, accumulate, out, ldc);
-          break;
-        default:
-          break;
-      }
-    }
-  }
-}
-
-template <int R>
-void weights_rows(const float* a, std::size_t lda, const float* d, std::size_t ldd, std::size_t m, float* dw,
-                  std::size_t n) {
-  __m256 low[R];
-  __m256 high[R];
-#pragma GCC unroll 6
-  for (int r = 0; r < R; ++r) {
-    low[r] = _mm256_loadu_ps(dw + r * n);
-    high[r] = _mm256_loadu_ps(dw + r * n + kLanes);
-  }
-  multiply<R, false>(a, lda, d, ldd, m, low, high);
-#pragma GCC unroll 6
-  for (int r = 0; r < R; ++r) {
-    _mm256_storeu_ps(dw + r * n, low[r]);
-    _mm256_storeu_ps(dw + r * n + kLanes, high[r]);
-  }
-}
-
-void gemm_weights(const float* a, std::size_t lda, const float* d, std::size_t ldd, std::size_t m,
-                  std::size_t k, std::size_t n, float* dw) {
-  for (std::size_t first = 0; first < m; first += kRowsInL1) {
-    const std::size_t rows = first + kRowsInL1 < m ? kRowsInL1 : m - first;
-    const float* a_block = a + first * lda;
-    for (std::size_t j = 0; j < n; j += kFeatureBlock) {
-      const float* d_block = d + first * ldd + j;
-      std::size_t i = 0;
-      for (; i + kRowBlock <= k; i += kRowBlock)
-        weights_rows<6>(a_block + i, lda, d_block, ldd, rows, dw + i * n + j, n);
-      float* out = dw + i * n + j;
-      switch (k - i) {
-        case 5:
-          weights_rows<5>(a_block + i, lda, d_block, ldd, rows, out, n);
-          break;
-        case 4:
-          weights_rows<4>(a_block + i, lda, d_block, ldd, rows, out, n);
-          break;
-        case 3:
-          weights_rows<3>(a_block + i, lda, d_block, ldd, rows, out, n);
-          break;
-        case 2:
-          weights_rows<2>(a_block + i, lda, d_block, ldd, rows, out, n);
-          break;
-        case 1:
-          weights_rows<1>(a_block + i, lda, d_block, ldd, rows, out, n);
-          break;
-        default:
-          break;
-      }
-    }
-  }
-}
 
 void add_rows(const float* u, const std::uint32_t* index, const float* v, std::size_t rows, std::size_t width,
               float* out) {
@@ -274,66 +131,155 @@ inline __m256 feature_mask(std::size_t c, std::size_t features) {
   return c + kLanes <= features ? lane_mask(kLanes) : lane_mask(c < features ? features - c : 0);
 }
 
-void layer_norm_relu(const float* z, std::size_t rows, std::size_t width, std::size_t features, float eps,
-                     const float* gain, const float* shift, float* mean, float* rstd, float* a) {
-  const float inverse_n = 1.0f / static_cast<float>(features);
+// The lanes of real features; nothing to do where there is no padding.
+template <bool kPadded>
+inline __m256 real_lanes(__m256 v, std::size_t c, std::size_t features) {
+  return kPadded ? _mm256_and_ps(v, feature_mask(c, features)) : v;
+}
+
+// Lane r holds the sum of v[r].
+inline __m128 horizontal_sums(const __m256 (&v)[4]) {
+  const __m256 pairs = _mm256_hadd_ps(_mm256_hadd_ps(v[0], v[1]), _mm256_hadd_ps(v[2], v[3]));
+  return _mm_add_ps(_mm256_castps256_ps128(pairs), _mm256_extractf128_ps(pairs, 1));
+}
+
+// Four rows at once, so that no addition waits for the one before; R <= 4 of them exist.
+template <bool kPadded, int R>
+inline void layer_norm_rows(const float* z, std::size_t width, std::size_t features, float eps,
+                            const float* gain, const float* shift, float* mean, float* rstd, float* a) {
+  const __m128 inverse_n = _mm_set1_ps(1.0f / static_cast<float>(features));
   const __m256 zero = _mm256_setzero_ps();
-  for (std::size_t r = 0; r < rows; ++r, z += width, a += width) {
-    __m256 sum = zero;
-    for (std::size_t c = 0; c < width; c += kLanes)
-      sum = _mm256_add_ps(sum, _mm256_and_ps(_mm256_loadu_ps(z + c), feature_mask(c, features)));
-    const float centre = horizontal_sum(sum) * inverse_n;
-    const __m256 centres = _mm256_set1_ps(centre);
-    __m256 sum2 = zero;
-    for (std::size_t c = 0; c < width; c += kLanes) {
-      const __m256 x =
-          _mm256_and_ps(_mm256_sub_ps(_mm256_loadu_ps(z + c), centres), feature_mask(c, features));
-      sum2 = _mm256_fmadd_ps(x, x, sum2);
-    }
-    const float inverse = 1.0f / __builtin_sqrtf(horizontal_sum(sum2) * inverse_n + eps);
-    mean[r] = centre;
-    rstd[r] = inverse;
-    const __m256 inverses = _mm256_set1_ps(inverse);
-    for (std::size_t c = 0; c < width; c += kLanes) {
-      const __m256 xhat = _mm256_mul_ps(_mm256_sub_ps(_mm256_loadu_ps(z + c), centres), inverses);
-      const __m256 y = _mm256_fmadd_ps(_mm256_loadu_ps(gain + c), xhat, _mm256_loadu_ps(shift + c));
-      _mm256_storeu_ps(a + c, _mm256_and_ps(_mm256_max_ps(y, zero), feature_mask(c, features)));
+  __m256 sums[4] = {zero, zero, zero, zero};
+  for (std::size_t c = 0; c < width; c += kLanes) {
+#pragma GCC unroll 4
+    for (int r = 0; r < R; ++r)
+      sums[r] = _mm256_add_ps(sums[r], real_lanes<kPadded>(_mm256_loadu_ps(z + r * width + c), c, features));
+  }
+  alignas(16) float centre[4];
+  alignas(16) float inverse[4];
+  _mm_store_ps(centre, _mm_mul_ps(horizontal_sums(sums), inverse_n));
+#pragma GCC unroll 4
+  for (int r = 0; r < 4; ++r) sums[r] = zero;
+  for (std::size_t c = 0; c < width; c += kLanes) {
+#pragma GCC unroll 4
+    for (int r = 0; r < R; ++r) {
+      const __m256 x = real_lanes<kPadded>(
+          _mm256_sub_ps(_mm256_loadu_ps(z + r * width + c), _mm256_set1_ps(centre[r])), c, features);
+      sums[r] = _mm256_fmadd_ps(x, x, sums[r]);
     }
   }
+  const __m128 variance = _mm_fmadd_ps(horizontal_sums(sums), inverse_n, _mm_set1_ps(eps));
+  _mm_store_ps(inverse, _mm_div_ps(_mm_set1_ps(1.0f), _mm_sqrt_ps(variance)));
+  for (int r = 0; r < R; ++r) {
+    mean[r] = centre[r];
+    rstd[r] = inverse[r];
+  }
+  for (std::size_t c = 0; c < width; c += kLanes) {
+    const __m256 g = _mm256_loadu_ps(gain + c);
+    const __m256 offset = _mm256_loadu_ps(shift + c);
+#pragma GCC unroll 4
+    for (int r = 0; r < R; ++r) {
+      const __m256 xhat =
+          _mm256_mul_ps(_mm256_sub_ps(_mm256_loadu_ps(z + r * width + c), _mm256_set1_ps(centre[r])),
+                        _mm256_set1_ps(inverse[r]));
+      const __m256 y = _mm256_max_ps(_mm256_fmadd_ps(g, xhat, offset), zero);
+      _mm256_storeu_ps(a + r * width + c, real_lanes<kPadded>(y, c, features));
+    }
+  }
+}
+
+template <bool kPadded>
+void layer_norm_relu_all(const float* z, std::size_t rows, std::size_t width, std::size_t features, float eps,
+                         const float* gain, const float* shift, float* mean, float* rstd, float* a) {
+  std::size_t r = 0;
+  for (; r + 4 <= rows; r += 4)
+    layer_norm_rows<kPadded, 4>(z + r * width, width, features, eps, gain, shift, mean + r, rstd + r,
+                                a + r * width);
+  for (; r < rows; ++r)
+    layer_norm_rows<kPadded, 1>(z + r * width, width, features, eps, gain, shift, mean + r, rstd + r,
+                                a + r * width);
+}
+
+void layer_norm_relu(const float* z, std::size_t rows, std::size_t width, std::size_t features, float eps,
+                     const float* gain, const float* shift, float* mean, float* rstd, float* a) {
+  const auto run = features == width ? layer_norm_relu_all<false> : layer_norm_relu_all<true>;
+  run(z, rows, width, features, eps, gain, shift, mean, rstd, a);
+}
+
+constexpr int kBackwardRows = 2;
+
+// R <= 4 rows together share the loads and stores of dgain and dshift.
+template <bool kPadded, int R>
+inline void layer_norm_backward_rows(const float* z, std::size_t width, std::size_t features,
+                                     const float* gain, const float* shift, const float* mean,
+                                     const float* rstd, float* d, bool accumulate, float* dz, float* dgain,
+                                     float* dshift) {
+  const __m256 zero = _mm256_setzero_ps();
+  __m256 sum_d[4] = {zero, zero, zero, zero};
+  __m256 sum_dx[4] = {zero, zero, zero, zero};
+  for (std::size_t c = 0; c < width; c += kLanes) {
+    const __m256 g = _mm256_loadu_ps(gain + c);
+    const __m256 offset = _mm256_loadu_ps(shift + c);
+    __m256 gains = _mm256_loadu_ps(dgain + c);
+    __m256 shifts = _mm256_loadu_ps(dshift + c);
+#pragma GCC unroll 4
+    for (int r = 0; r < R; ++r) {
+      const std::size_t at = static_cast<std::size_t>(r) * width + c;
+      const __m256 xhat = _mm256_mul_ps(_mm256_sub_ps(_mm256_loadu_ps(z + at), _mm256_set1_ps(mean[r])),
+                                        _mm256_set1_ps(rstd[r]));
+      const __m256 value =
+          real_lanes<kPadded>(masked(_mm256_loadu_ps(d + at), _mm256_fmadd_ps(g, xhat, offset)), c, features);
+      gains = _mm256_fmadd_ps(value, xhat, gains);
+      shifts = _mm256_add_ps(value, shifts);
+      const __m256 scaled = _mm256_mul_ps(g, value);
+      _mm256_storeu_ps(d + at, scaled);
+      sum_d[r] = _mm256_add_ps(sum_d[r], scaled);
+      sum_dx[r] = _mm256_fmadd_ps(scaled, xhat, sum_dx[r]);
+    }
+    _mm256_storeu_ps(dgain + c, gains);
+    _mm256_storeu_ps(dshift + c, shifts);
+  }
+  const __m128 inverse_n = _mm_set1_ps(1.0f / static_cast<float>(features));
+  alignas(16) float mean_d[4];
+  alignas(16) float mean_dx[4];
+  _mm_store_ps(mean_d, _mm_mul_ps(horizontal_sums(sum_d), inverse_n));
+  _mm_store_ps(mean_dx, _mm_mul_ps(horizontal_sums(sum_dx), inverse_n));
+#pragma GCC unroll 4
+  for (int r = 0; r < R; ++r) {
+    const __m256 centre = _mm256_set1_ps(mean[r]);
+    const __m256 inverse = _mm256_set1_ps(rstd[r]);
+    const __m256 m_d = _mm256_set1_ps(mean_d[r]);
+    const __m256 m_dx = _mm256_set1_ps(mean_dx[r]);
+    const std::size_t row = static_cast<std::size_t>(r) * width;
+    for (std::size_t c = 0; c < width; c += kLanes) {
+      const __m256 xhat = _mm256_mul_ps(_mm256_sub_ps(_mm256_loadu_ps(z + row + c), centre), inverse);
+      __m256 value = _mm256_fnmadd_ps(xhat, m_dx, _mm256_sub_ps(_mm256_loadu_ps(d + row + c), m_d));
+      value = real_lanes<kPadded>(_mm256_mul_ps(value, inverse), c, features);
+      if (accumulate) value = _mm256_add_ps(value, _mm256_loadu_ps(dz + row + c));
+      _mm256_storeu_ps(dz + row + c, value);
+    }
+  }
+}
+
+template <bool kPadded>
+void layer_norm_backward(const float* z, std::size_t rows, std::size_t width, std::size_t features,
+                         const float* gain, const float* shift, const float* mean, const float* rstd,
+                         float* d, bool accumulate, float* dz, float* dgain, float* dshift) {
+  std::size_t r = 0;
+  for (; r + kBackwardRows <= rows; r += kBackwardRows)
+    layer_norm_backward_rows<kPadded, kBackwardRows>(z + r * width, width, features, gain, shift, mean + r,
+                                                     rstd + r, d + r * width, accumulate, dz + r * width,
+                                                     dgain, dshift);
+  for (; r < rows; ++r)
+    layer_norm_backward_rows<kPadded, 1>(z + r * width, width, features, gain, shift, mean + r, rstd + r,
+                                         d + r * width, accumulate, dz + r * width, dgain, dshift);
 }
 
 void layer_norm_relu_backward(const float* z, std::size_t rows, std::size_t width, std::size_t features,
                               const float* gain, const float* shift, const float* mean, const float* rstd,
                               float* d, bool accumulate, float* dz, float* dgain, float* dshift) {
-  const float inverse_n = 1.0f / static_cast<float>(features);
-  for (std::size_t r = 0; r < rows; ++r, z += width, d += width, dz += width) {
-    const __m256 centre = _mm256_set1_ps(mean[r]);
-    const __m256 inverse = _mm256_set1_ps(rstd[r]);
-    __m256 sum_d = _mm256_setzero_ps();
-    __m256 sum_dx = _mm256_setzero_ps();
-    for (std::size_t c = 0; c < width; c += kLanes) {
-      const __m256 g = _mm256_loadu_ps(gain + c);
-      const __m256 xhat = _mm256_mul_ps(_mm256_sub_ps(_mm256_loadu_ps(z + c), centre), inverse);
-      __m256 value = masked(_mm256_loadu_ps(d + c), _mm256_fmadd_ps(g, xhat, _mm256_loadu_ps(shift + c)));
-      value = _mm256_and_ps(value, feature_mask(c, features));
-      _mm256_storeu_ps(dgain + c, _mm256_fmadd_ps(value, xhat, _mm256_loadu_ps(dgain + c)));
-      _mm256_storeu_ps(dshift + c, _mm256_add_ps(value, _mm256_loadu_ps(dshift + c)));
-      const __m256 scaled = _mm256_mul_ps(g, value);
-      _mm256_storeu_ps(d + c, scaled);
-      sum_d = _mm256_add_ps(sum_d, scaled);
-      sum_dx = _mm256_fmadd_ps(scaled, xhat, sum_dx);
-    }
-    const __m256 mean_d = _mm256_set1_ps(horizontal_sum(sum_d) * inverse_n);
-    const __m256 mean_dx = _mm256_set1_ps(horizontal_sum(sum_dx) * inverse_n);
-    for (std::size_t c = 0; c < width; c += kLanes) {
-      const __m256 xhat = _mm256_mul_ps(_mm256_sub_ps(_mm256_loadu_ps(z + c), centre), inverse);
-      __m256 value =
-          _mm256_sub_ps(_mm256_sub_ps(_mm256_loadu_ps(d + c), mean_d), _mm256_mul_ps(xhat, mean_dx));
-      value = _mm256_and_ps(_mm256_mul_ps(value, inverse), feature_mask(c, features));
-      if (accumulate) value = _mm256_add_ps(value, _mm256_loadu_ps(dz + c));
-      _mm256_storeu_ps(dz + c, value);
-    }
-  }
+  const auto run = features == width ? layer_norm_backward<false> : layer_norm_backward<true>;
+  run(z, rows, width, features, gain, shift, mean, rstd, d, accumulate, dz, dgain, dshift);
 }
 
 void row_dots(const float* z, std::size_t rows, std::size_t width, const float* w, float bias, float* out) {
@@ -357,7 +303,18 @@ void row_dots_backward(const float* z, const float* d, std::size_t rows, std::si
 }
 
 void column_sums(const float* d, std::size_t rows, std::size_t width, float* out) {
-  for (std::size_t c = 0; c < width; c += kLanes) {
+  std::size_t c = 0;
+  for (; c + 2 * kLanes <= width; c += 2 * kLanes) {  // whole cache lines
+    __m256 low = _mm256_setzero_ps();
+    __m256 high = _mm256_setzero_ps();
+    for (std::size_t r = 0; r < rows; ++r) {
+      low = _mm256_add_ps(low, _mm256_loadu_ps(d + r * width + c));
+      high = _mm256_add_ps(high, _mm256_loadu_ps(d + r * width + c + kLanes));
+    }
+    _mm256_storeu_ps(out + c, _mm256_add_ps(low, _mm256_loadu_ps(out + c)));
+    _mm256_storeu_ps(out + c + kLanes, _mm256_add_ps(high, _mm256_loadu_ps(out + c + kLanes)));
+  }
+  for (; c < width; c += kLanes) {
     __m256 sum = _mm256_setzero_ps();
     for (std::size_t r = 0; r < rows; ++r) sum = _mm256_add_ps(sum, _mm256_loadu_ps(d + r * width + c));
     _mm256_storeu_ps(out + c, _mm256_add_ps(sum, _mm256_loadu_ps(out + c)));

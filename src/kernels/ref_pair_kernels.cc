@@ -1,4 +1,5 @@
 // The truth: scalar loops, sums in double.
+#include <algorithm>
 #include <cmath>
 
 #include "kernels/pair_kernels_isa.h"
@@ -7,17 +8,17 @@ namespace nrec::ref {
 namespace {
 
 void pack(const float* w, std::size_t k, std::size_t n, float* packed) {
-  for (std::size_t panel = 0; panel < n / kFeatureBlock; ++panel) {
+  for (std::size_t j = 0; j < n; j += kPanelColumns) {
     for (std::size_t i = 0; i < k; ++i) {
-      for (std::size_t c = 0; c < kFeatureBlock; ++c) *packed++ = w[i * n + panel * kFeatureBlock + c];
+      for (std::size_t c = 0; c < std::min(kPanelColumns, n - j); ++c) *packed++ = w[i * n + j + c];
     }
   }
 }
 
 void pack_transposed(const float* w, std::size_t k, std::size_t n, float* packed) {
-  for (std::size_t panel = 0; panel < k / kFeatureBlock; ++panel) {
+  for (std::size_t i = 0; i < k; i += kPanelColumns) {
     for (std::size_t j = 0; j < n; ++j) {
-      for (std::size_t c = 0; c < kFeatureBlock; ++c) *packed++ = w[(panel * kFeatureBlock + c) * n + j];
+      for (std::size_t c = 0; c < std::min(kPanelColumns, k - i); ++c) *packed++ = w[(i + c) * n + j];
     }
   }
 }
@@ -26,10 +27,11 @@ void gemm(const float* a, std::size_t lda, std::size_t m, std::size_t k, const f
           const float* bias, bool accumulate, float* c, std::size_t ldc) {
   for (std::size_t r = 0; r < m; ++r) {
     for (std::size_t j = 0; j < n; ++j) {
-      const float* panel = packed + j / kFeatureBlock * k * kFeatureBlock + j % kFeatureBlock;
+      const std::size_t first = j / kPanelColumns * kPanelColumns,
+                        columns = std::min(kPanelColumns, n - first);
+      const float* panel = packed + first * k + (j - first);
       double sum = (bias ? bias[j] : 0.0) + (accumulate ? static_cast<double>(c[r * ldc + j]) : 0.0);
-      for (std::size_t i = 0; i < k; ++i)
-        sum += static_cast<double>(a[r * lda + i]) * panel[i * kFeatureBlock];
+      for (std::size_t i = 0; i < k; ++i) sum += static_cast<double>(a[r * lda + i]) * panel[i * columns];
       c[r * ldc + j] = static_cast<float>(sum);
     }
   }

@@ -6,8 +6,10 @@
 
 namespace nrec {
 
-/// Widths of feature rows are padded to a multiple of this, so that every kernel works on whole registers.
-inline constexpr std::size_t kFeatureBlock = 16;
+/// Widths of feature rows are padded to a multiple of this, so that every kernel works on whole registers of AVX2.
+inline constexpr std::size_t kFeatureBlock = 8;
+/// Columns of a panel of packed weights; the last one is as wide as what is left.
+inline constexpr std::size_t kPanelColumns = 16;
 inline constexpr std::size_t padded_features(std::size_t width) {
   return (width + kFeatureBlock - 1) / kFeatureBlock * kFeatureBlock;
 }
@@ -19,7 +21,7 @@ inline constexpr std::size_t padded_features(std::size_t width) {
 struct PairKernels {
   const char* name;
 
-  /// packed = W[k, n] in panels of 16 columns: packed[n/16][k][16].
+  /// packed = W[k, n] in panels of kPanelColumns columns: packed[panel][k][columns of the panel].
   void (*pack)(const float* w, std::size_t k, std::size_t n, float* packed);
   /// packed = transpose of W[k, n], that is the panels of an [n, k] matrix.
   void (*pack_transposed)(const float* w, std::size_t k, std::size_t n, float* packed);

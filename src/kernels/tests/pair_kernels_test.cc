@@ -44,8 +44,8 @@ class PairKernelParity : public ::testing::TestWithParam<std::string> {
 };
 
 TEST_P(PairKernelParity, PackingIsTheSameToTheBit) {
-  for (const std::size_t k : {1u, 5u, 16u, 48u}) {
-    const std::size_t n = 32;
+  for (const auto& [k, n] :
+       {std::pair<std::size_t, std::size_t>{1, 32}, {5, 32}, {16, 32}, {48, 32}, {8, 8}, {24, 40}}) {
     const auto w = random_floats(k * n, k);
     std::vector<float> a(k * n), b(k * n);
     ref_.pack(w.data(), k, n, a.data());
@@ -60,9 +60,9 @@ TEST_P(PairKernelParity, PackingIsTheSameToTheBit) {
 }
 
 TEST_P(PairKernelParity, MatrixProducts) {
-  for (const std::size_t m : {1u, 2u, 3u, 4u, 5u, 6u, 7u, 47u, 48u, 49u, 101u}) {
-    for (const std::size_t k : {1u, 7u, 64u}) {
-      for (const std::size_t n : {16u, 64u}) {
+  for (const std::size_t m : {1u, 2u, 3u, 4u, 5u, 6u, 7u, 23u, 47u, 48u, 49u, 101u, 107u}) {
+    for (const std::size_t k : {1u, 7u, 23u, 64u}) {
+      for (const std::size_t n : {8u, 16u, 56u, 64u}) {
         const std::size_t lda = k + 3;
         const std::size_t ldc = n + 16;
         const auto a = random_floats(m * lda, m);
@@ -91,8 +91,13 @@ TEST_P(PairKernelParity, MatrixProducts) {
 }
 
 TEST_P(PairKernelParity, RowwiseAndColumnwiseSteps) {
-  for (const std::size_t rows : {1u, 3u, 64u, 65u, 130u}) {
-    const std::size_t width = 32;
+  for (const auto& [rows, width] : {std::pair<std::size_t, std::size_t>{1, 32},
+                                    {3, 32},
+                                    {64, 32},
+                                    {65, 32},
+                                    {130, 32},
+                                    {9, 8},
+                                    {70, 56}}) {
     const auto z = random_floats(rows * width, rows);
     const auto scale = random_floats(width, 1), shift = random_floats(width, 2),
                mean = random_floats(width, 3);
@@ -148,8 +153,9 @@ TEST_P(PairKernelParity, RowwiseAndColumnwiseSteps) {
 }
 
 TEST_P(PairKernelParity, LayerNormWithPaddingColumns) {
-  const std::size_t rows = 13, width = 64;
-  for (const std::size_t features : {1u, 7u, 50u, 64u}) {
+  const std::size_t rows = 13;
+  for (const auto& [features, width] :
+       {std::pair<std::size_t, std::size_t>{1, 64}, {7, 8}, {50, 56}, {50, 64}, {56, 56}, {64, 64}}) {
     auto z = random_floats(rows * width, features);
     const auto gain = random_floats(width, 1), shift = random_floats(width, 2),
                d = random_floats(rows * width, 3);
