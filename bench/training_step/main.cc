@@ -14,6 +14,7 @@
 #include "nrec/core/error.h"
 #include "nrec/core/stop.h"
 #include "nrec/kernels/dispatch.h"
+#include "onednn_step.h"
 #include "peak.h"
 #include "problem.h"
 
@@ -78,6 +79,7 @@ Arguments arguments_of(int argc, char** argv) {
 
 /// A step that is timed in turn with others.
 struct Contender {
+  std::string name;
   Setting setting;
   Norm norm;
   std::unique_ptr<StepProblem> problem;
@@ -85,11 +87,12 @@ struct Contender {
   std::vector<float> gradient;
   std::vector<double> seconds;
 
-  Contender(const Setting& size, Norm kind, const std::string& isa, ThreadPool& pool)
-      : setting(size),
+  Contender(const std::string& who, const Setting& size, Norm kind, ThreadPool& pool)
+      : name(who),
+        setting(size),
         norm(kind),
         problem(std::make_unique<StepProblem>(size, kind)),
-        step(make_pair_step(isa, pool)) {
+        step(make_contender(who, kind, pool)) {
     gradient.resize(problem->gradient_size());
   }
   double run() {
@@ -121,17 +124,16 @@ std::vector<Setting> settings(bool quick) {
   return list;
 }
 
-void report(const Contender& contender, const std::string& isa, const StepDifference& difference, double peak,
-            int threads) {
+void report(const Contender& contender, const StepDifference& difference, double peak, int threads) {
   const double seconds = median(contender.seconds), gflops = contender.setting.flops() / seconds * 1e-9;
   const Setting& s = contender.setting;
   fmt::print(
       "{{\"variant\": \"{}-{}\", \"hidden\": {}, \"blocks\": {}, \"num_classes\": {}, \"batch\": {}, "
       "\"threads\": {}, \"ms\": {:.3f}, \"min_ms\": {:.3f}, \"gflops\": {:.1f}, \"peak_gflops\": {:.1f}, "
       "\"share\": {:.3f}, \"gradient_difference\": {:.2e}, \"loss_difference\": {:.2e}}}\n",
-      isa, norm_name(contender.norm), s.hidden, s.blocks, s.num_classes, s.batch, threads, 1e3 * seconds,
-      1e3 * *std::min_element(contender.seconds.begin(), contender.seconds.end()), gflops, peak,
-      peak > 0 ? gflops / peak : 0.0, difference.gradient, difference.loss);
+      contender.name, norm_name(contender.norm), s.hidden, s.blocks, s.num_classes, s.batch, threads,
+      1e3 * seconds, 1e3 * *std::min_element(contender.seconds.begin(), contender.seconds.end()), gflops,
+      peak, peak > 0 ? gflops / peak : 0.0, difference.gradient, difference.loss);
   std::fflush(stdout);
 }
 
@@ -148,13 +150,18 @@ void run(const Arguments& arguments) {
       "{{\"processor\": \"{}\", \"compiler\": \"{}\", \"isa\": \"{}\", \"threads\": {}, \"repeats\": {}}}\n",
       processor(), __VERSION__, isa, pool.num_threads(), arguments.repeats);
   std::vector<Contender> contenders;
-  for (const auto& [setting, norm] : all) contenders.emplace_back(setting, norm, isa, pool);
+  for (const auto& [setting, norm] : all) {
+    contenders.emplace_back(isa, setting, norm, pool);
+    if (has_onednn() && can_compose(setting.hidden, norm))
+      contenders.emplace_back("onednn", setting, norm, pool);
+  }
   // The first step takes memory; its result is the one to compare.
   for (Contender& contender : contenders) {
     PairNetwork before = contender.problem->network;  // batch norm's running statistics change
     const double loss = contender.run();
     contender.problem->network = before;
-    if (!arguments.dump.empty()) contender.problem->dump(arguments.dump, loss, contender.gradient);
+    if (!arguments.dump.empty() && contender.name == isa)
+      contender.problem->dump(arguments.dump, loss, contender.gradient);
   }
   double peak = fma_peak_gflops(isa, pool);
   for (int i = 0; i < arguments.repeats; ++i) {  // in turn, so that a slow moment hits all
@@ -162,7 +169,7 @@ void run(const Arguments& arguments) {
     peak = std::max(peak, fma_peak_gflops(isa, pool));
   }
   for (const Contender& contender : contenders)
-    report(contender, isa, difference_from_ref(isa, contender.setting, contender.norm, pool), peak,
+    report(contender, difference_from_ref(contender.name, contender.setting, contender.norm, pool), peak,
            pool.num_threads());
 }
 

@@ -5,6 +5,7 @@
 
 #include "nrec/core/random.h"
 #include "nrec/io/npz.h"
+#include "onednn_step.h"
 
 namespace nrec::bench {
 
@@ -58,7 +59,11 @@ void StepProblem::dump(const std::filesystem::path& path, double loss,
   write_npz(path, arrays, false);
 }
 
-StepDifference difference_from_ref(const std::string& isa, const Setting& setting, Norm norm,
+std::unique_ptr<PairNetworkStep> make_contender(const std::string& name, Norm norm, ThreadPool& pool) {
+  return name == "onednn" ? make_onednn_step(norm, pool) : make_pair_step(name, pool);
+}
+
+StepDifference difference_from_ref(const std::string& name, const Setting& setting, Norm norm,
                                    ThreadPool& pool) {
   const Setting small = {setting.hidden, setting.blocks, std::min<std::size_t>(setting.num_classes, 9), 64};
   std::vector<float> gradients[2];
@@ -66,7 +71,7 @@ StepDifference difference_from_ref(const std::string& isa, const Setting& settin
   for (int i = 0; i < 2; ++i) {
     StepProblem problem(small, norm);
     gradients[i].resize(problem.gradient_size());
-    losses[i] = make_pair_step(i == 0 ? "ref" : isa, pool)
+    losses[i] = make_contender(i == 0 ? "ref" : name, norm, pool)
                     ->loss_and_gradient(problem.network, problem.batch(), problem.row_loss(), gradients[i]);
   }
   StepDifference difference{.loss = std::fabs(losses[1] - losses[0]) / std::fabs(losses[0])};

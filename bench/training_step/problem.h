@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -41,12 +42,15 @@ class StepProblem {
   ContrastiveLoss loss_;
 };
 
-/// Largest difference of the gradients of two instruction sets, over the largest element, and the relative difference of the losses; on a
+/// nrec's step on the kernels of an instruction set, or "onednn".
+std::unique_ptr<PairNetworkStep> make_contender(const std::string& name, Norm norm, ThreadPool& pool);
+
+/// Largest difference of the gradients of a contender and of `ref`, over the largest element, and the relative difference of the losses; on a
 /// mini-batch of 64 rows with at most 9 contrastive parameters, because `ref` is slow.
 struct StepDifference {
   double gradient = 0.0, loss = 0.0;
 };
-StepDifference difference_from_ref(const std::string& isa, const Setting& setting, Norm norm,
+StepDifference difference_from_ref(const std::string& name, const Setting& setting, Norm norm,
                                    ThreadPool& pool);
 
 }  // namespace nrec::bench

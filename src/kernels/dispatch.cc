@@ -17,8 +17,17 @@ bool cpu_has_avx2() {
 #endif
 }
 
+bool cpu_has_avx512() {
+#if defined(__x86_64__)
+  return cpu_has_avx2() && __builtin_cpu_supports("avx512f");
+#else
+  return false;
+#endif
+}
+
 const PairKernels* table_of(std::string_view isa) {
 #if defined(__x86_64__)
+  if (isa == "avx512") return &avx512::pair_kernels_table();
   if (isa == "avx2") return &avx2::pair_kernels_table();
 #endif
   return isa == "ref" ? &ref::pair_kernels_table() : nullptr;
@@ -28,6 +37,7 @@ const PairKernels* table_of(std::string_view isa) {
 
 std::vector<IsaStatus> isa_list() {
   std::vector<IsaStatus> list;
+  list.push_back({"avx512", cpu_has_avx512(), cpu_has_avx512() ? "" : "this CPU has no AVX-512F"});
   list.push_back({"avx2", cpu_has_avx2(), cpu_has_avx2() ? "" : "this CPU has no AVX2 with FMA"});
   list.push_back({"ref", true, ""});
   return list;

@@ -9,3 +9,6 @@ const PairKernels& pair_kernels_table();
 namespace nrec::avx2 {
 const PairKernels& pair_kernels_table();
 }
+namespace nrec::avx512 {
+const PairKernels& pair_kernels_table();
+}

@@ -8,7 +8,7 @@ namespace nrec {
 
 /// One implementation of the hot kernels.
 struct IsaStatus {
-  std::string name;  // "avx2", "ref"
+  std::string name;  // "avx512", "avx2", "ref"
   bool available = false;
   std::string reason;  // why not, or "" when available
 };

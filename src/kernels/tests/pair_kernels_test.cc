@@ -204,7 +204,7 @@ TEST(RefAdam, FirstStepMovesByTheLearningRate) {
   EXPECT_NEAR(w, 1.0f - rate, 1e-6);
 }
 
-INSTANTIATE_TEST_SUITE_P(AllInstructionSets, PairKernelParity, ::testing::Values("avx2", "ref"),
+INSTANTIATE_TEST_SUITE_P(AllInstructionSets, PairKernelParity, ::testing::Values("avx512", "avx2", "ref"),
                          [](const auto& instance) { return instance.param; });
 
 }  // namespace

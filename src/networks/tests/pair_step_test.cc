@@ -152,7 +152,7 @@ TEST_P(PairStep, RefusesShapesThatDoNotFit) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, PairStep,
-                         ::testing::Combine(::testing::Values("ref", "avx2"),
+                         ::testing::Combine(::testing::Values("ref", "avx2", "avx512"),
                                             ::testing::Values(Norm::batch, Norm::layer, Norm::none)),
                          [](const auto& instance) {
                            return std::get<0>(instance.param) + "_" +
