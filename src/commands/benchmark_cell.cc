@@ -48,6 +48,7 @@ std::optional<RecordValue> default_value(const std::string& name) {
   describe(table, sampling);
   Record record;
   add_options(record, table);
+  record.set("component_per_call", BenchmarkOptions{}.component_per_call);
   const RecordValue* value = record.find(name);
   return value ? std::optional<RecordValue>(*value) : std::nullopt;
 }

@@ -61,7 +61,7 @@ double tail_p_value(std::vector<double> others, double score) {
   const auto as_large = std::count_if(others.begin(), others.end(), [&](double s) { return s >= score; });
   const auto k = static_cast<std::size_t>(kTail * static_cast<double>(others.size()));
   const double share = static_cast<double>(as_large + 1) / all;
-  if (as_large > 0 || k < kLeastTail) return share;
+  if (as_large > 0 || k < kLeastTail || !std::isfinite(score)) return share;
   std::partial_sort(others.begin(), others.begin() + static_cast<std::ptrdiff_t>(k + 1), others.end(),
                     std::greater<>());
   double xi = 0.0;

@@ -24,7 +24,9 @@ struct ObservationDistance {
 ///
 /// All n + 1 points are treated alike, so that the p-value is at most a with probability at most a + 1/(n + 1) if x_o is one more
 /// draw of p(x). Of an observation beyond all n it is 1/(n + 1) times what a Pareto tail, fitted to the farthest tenth, says of
-/// going so much farther: among many observations, one that is far out has a p-value that survives a correction. Columns are scaled by median and quartiles of the simulations; 5 neighbours, fewer rows: one.
+/// going so much farther: among many observations, one that is far out has a p-value that survives a correction.
+///
+/// Columns are scaled by median and quartiles of the simulations; 5 neighbours, with fewer than 50 rows one.
 ///
 /// Shapes   x_o [M]; x [n, M], finite
 /// Errors   ShapeError: columns differ, or fewer than 10 rows
@@ -62,8 +64,8 @@ struct PredictiveCheck {
 ///
 /// The p-value is the share of all n + 1 points that lie as far out as x_o in that of their columns where they lie farthest out
 /// (distance from the median in units of the 90 % or 10 % quantile's): columns may depend on each other as they like, and it can be
-/// as small as 1/(n + 1) however many there are, and smaller where a Pareto tail says so as for observation_distance(). Both are conservative: the posterior has seen x_o, so that values in the middle
-/// are common and far ones rarer than for new data.
+/// as small as 1/(n + 1) however many there are, and smaller where a Pareto tail says so as for observation_distance(). Both are
+/// conservative: the posterior has seen x_o, so that values in the middle are common and far ones rarer than for new data.
 ///
 /// Shapes   x_o [M]; predicted [n, M], n >= 1
 /// Errors   ShapeError

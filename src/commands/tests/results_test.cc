@@ -93,6 +93,7 @@ TEST_F(Results, ACellOfBeforeAnOptionExistedCountsAsMadeWithItsDefault) {
   identity.set("options.training.information_thetas", 0);
   identity.set("options.training.gradients", "reset");
   identity.set("options.training.standardise_from", "training");
+  identity.set("component_per_call", false);
   EXPECT_TRUE(stored_cell(path, identity).has_value());
   identity.set("options.training.gradients", "accumulate");
   try {

@@ -113,6 +113,13 @@ TEST(PredictiveCheck, HasPowerWhateverTheNumberOfColumns) {
             1e-8);  // normal tails are lighter than Pareto's: 1e-13 would be right for one of 200 at 8 sds
 }
 
+TEST(PredictiveCheck, AValueThatWasNeverSimulatedIsNotImpossible) {
+  // All simulations are 0: 1 is as far out as can be, but 200 of them do not say more than 1 in 201.
+  const Matrix<double> predicted(200, 1);
+  EXPECT_DOUBLE_EQ(predictive_check(std::vector<double>{1.0}, predicted).p_value, 1.0 / 201.0);
+  EXPECT_DOUBLE_EQ(predictive_check(std::vector<double>{0.0}, predicted).p_value, 1.0);
+}
+
 TEST(PredictiveCheck, PValuesOfPredictedDataAreUniform) {
   int below = 0;  // of 1,000 at 0.1: standard deviation 9.5
   for (std::uint64_t row = 0; row < 1000; ++row) {
