@@ -90,6 +90,30 @@ TEST_P(PairKernelParity, MatrixProducts) {
   }
 }
 
+TEST(PairKernels, WiderVectorsGiveTheSameBits) {
+  for (const IsaStatus& status : isa_list()) {
+    if (status.name == "avx512" && !status.available) GTEST_SKIP() << "avx512: " << status.reason;
+  }
+  const PairKernels& narrow = pair_kernels("avx2");
+  const PairKernels& wide = pair_kernels("avx512");
+  for (const std::size_t m : {1u, 7u, 48u, 53u, 107u}) {
+    for (const auto& [k, n] : {std::pair<std::size_t, std::size_t>{5, 56}, {23, 8}, {56, 56}, {64, 80}}) {
+      const auto a = random_floats(m * k, m), w = random_floats(k * n, k), bias = random_floats(n, n);
+      const auto d = random_floats(m * n, 6);
+      std::vector<float> packed(k * n), dw[2] = {random_floats(k * n, 7), random_floats(k * n, 7)};
+      narrow.pack(w.data(), k, n, packed.data());
+      std::vector<float> c[2] = {random_floats(m * n, 5), random_floats(m * n, 5)};
+      for (const int i : {0, 1}) {
+        const PairKernels& kernels = i ? wide : narrow;
+        kernels.gemm(a.data(), k, m, k, packed.data(), n, bias.data(), true, c[i].data(), n);
+        kernels.gemm_weights(a.data(), k, d.data(), n, m, k, n, dw[i].data());
+      }
+      EXPECT_EQ(c[0], c[1]);
+      EXPECT_EQ(dw[0], dw[1]);
+    }
+  }
+}
+
 TEST_P(PairKernelParity, RowwiseAndColumnwiseSteps) {
   for (const auto& [rows, width] : {std::pair<std::size_t, std::size_t>{1, 32},
                                     {3, 32},
