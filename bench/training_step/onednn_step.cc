@@ -201,7 +201,7 @@ class OneDnnStep final : public PairNetworkStep {
       k.activation = Activation(e, rows, static_cast<std::int64_t>(width_), norm_ == Norm::layer);
       const auto size = static_cast<std::size_t>(rows) * width_;
       k.z.assign(blocks + 1, std::vector<float>(size));
-      for (auto* list : {&k.t}) list->assign(blocks, std::vector<float>(size));
+      k.t.assign(blocks, std::vector<float>(size));
       for (auto* list : {&k.a, &k.y}) list->assign(2 * blocks, std::vector<float>(size));
       for (auto* list : {&k.mean, &k.variance})
         list->assign(2 * blocks, std::vector<float>(static_cast<std::size_t>(rows)));
@@ -280,15 +280,14 @@ class OneDnnStep final : public PairNetworkStep {
         g[shift + c] += k.d_shift[c];
       }
     };
-    std::vector<float>& t_gradient = k.d;
     for (std::size_t i = blocks; i-- > 0;) {
       const PairNetwork::BlockOffsets at = network.block(i);
       k.weights.run(k.stream, k.engine, k.a[2 * i + 1].data(), k.dz.data(), nullptr, g + at.w2);
       k.column_sums.run(k.stream, k.engine, k.ones.data(), k.dz.data(), nullptr, g + at.b2);
       k.back.run(k.stream, k.engine, k.dz.data(), w + at.w2, nullptr, k.d.data());
       go_back(2 * i + 1, k.t[i].data(), at.gain2, at.shift2);
-      k.weights.run(k.stream, k.engine, k.a[2 * i].data(), t_gradient.data(), nullptr, g + at.w1);
-      k.column_sums.run(k.stream, k.engine, k.ones.data(), t_gradient.data(), nullptr, g + at.b1);
+      k.weights.run(k.stream, k.engine, k.a[2 * i].data(), k.d.data(), nullptr, g + at.w1);
+      k.column_sums.run(k.stream, k.engine, k.ones.data(), k.d.data(), nullptr, g + at.b1);
       std::swap(k.t[i], k.d);  // t is not needed any more
       k.back.run(k.stream, k.engine, k.t[i].data(), w + at.w1, nullptr, k.d.data());
       go_back(2 * i, k.z[i].data(), at.gain1, at.shift1);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <boost/math/special_functions/beta.hpp>
+#include <cmath>
 
 #include "diagnostics/observed_items.h"
 #include "diagnostics/simulated_successes.h"
@@ -36,7 +37,9 @@ std::string row_text(std::size_t row, std::size_t rows) {
 /// have. Rows of one data set depend on each other through their parameters.
 void test_share(const std::string& item, const std::string& what, std::span<const double> p_values,
                 const char* advice, CheckFindings& findings) {
-  const std::size_t n = p_values.size();
+  const auto n =
+      p_values.size() - static_cast<std::size_t>(std::count_if(p_values.begin(), p_values.end(),
+                                                               [](double p) { return std::isnan(p); }));
   if (n < kLeastObservations) return;
   const auto unlikely =
       std::count_if(p_values.begin(), p_values.end(), [](double p) { return p < kUnlikely; });
@@ -98,7 +101,16 @@ class Predictive {
     }
   }
 
+  /// Of an observation that nothing could be simulated for: lists go on over all of them.
+  void leave_out() {
+    num_rows_.push_back(0.0);
+    below_.insert(below_.end(), data_.x_o.cols, std::nan(""));
+    tail_.insert(tail_.end(), data_.x_o.cols, std::nan(""));
+    p_values_.push_back(std::nan(""));
+  }
+
   void write() {
+    if (std::ranges::all_of(p_values_, [](double p) { return std::isnan(p); })) return;
     Record& record = findings_.record;
     record_column("predictive.rows", num_rows_, record);
     if (!below_.empty()) record.set("predictive.below", RecordValue(below_));
@@ -167,10 +179,15 @@ CheckItem test_predictive(const CheckData& data, std::size_t num_predicted, cons
                         .unit = "observation",
                         .detail = ""});
     all.push_back(data.draws(i, num_predicted, rest));
-    if (all.back().size() < kLeastRows) continue;
-    const Matrix<double> predicted =
-        simulated_successes(*data.simulator, all.back().theta, kPredictedRows + i * num_predicted, rest);
-    if (predicted.rows() >= kLeastRows) predictive.compare(i, predicted);
+    Matrix<double> predicted;
+    if (all.back().size() >= kLeastRows)
+      predicted =
+          simulated_successes(*data.simulator, all.back().theta, kPredictedRows + i * num_predicted, rest);
+    if (predicted.rows() >= kLeastRows) {
+      predictive.compare(i, predicted);
+    } else {
+      predictive.leave_out();
+    }
   }
   predictive.write();
   return draws_item(all, findings.record);

@@ -65,23 +65,14 @@ void gemm_rows(const float* a, std::size_t lda, std::size_t k, const float* pane
   }
 }
 
-// What is left of a block of rows: 1 to 5 of them.
-template <int V>
+// What is left of a block of rows: R, R - 1 .. 1 of them, or none.
+template <int R, int V>
 inline void gemm_rest(std::size_t rows, const float* a, std::size_t lda, std::size_t k, const float* panel,
                       const float* bias, bool accumulate, float* c, std::size_t ldc) {
-  switch (rows) {
-    case 5:
-      return gemm_rows<5, V>(a, lda, k, panel, bias, accumulate, c, ldc);
-    case 4:
-      return gemm_rows<4, V>(a, lda, k, panel, bias, accumulate, c, ldc);
-    case 3:
-      return gemm_rows<3, V>(a, lda, k, panel, bias, accumulate, c, ldc);
-    case 2:
-      return gemm_rows<2, V>(a, lda, k, panel, bias, accumulate, c, ldc);
-    case 1:
-      return gemm_rows<1, V>(a, lda, k, panel, bias, accumulate, c, ldc);
-    default:
-      return;
+  if (rows == R) {
+    gemm_rows<R, V>(a, lda, k, panel, bias, accumulate, c, ldc);
+  } else if constexpr (R > 1) {
+    gemm_rest<R - 1, V>(rows, a, lda, k, panel, bias, accumulate, c, ldc);
   }
 }
 
@@ -95,7 +86,7 @@ void gemm_panel(std::size_t rows, const float* a, std::size_t lda, std::size_t k
   }
   for (; r + kRowBlock <= rows; r += kRowBlock)
     gemm_rows<kRowBlock, V>(a + r * lda, lda, k, panel, bias, accumulate, c + r * ldc, ldc);
-  gemm_rest<V>(rows - r, a + r * lda, lda, k, panel, bias, accumulate, c + r * ldc, ldc);
+  gemm_rest<kRowBlock - 1, V>(rows - r, a + r * lda, lda, k, panel, bias, accumulate, c + r * ldc, ldc);
 }
 
 template <int R, int V>
@@ -117,23 +108,14 @@ void weights_rows(const float* a, std::size_t lda, const float* d, std::size_t l
   }
 }
 
-// Rows of dW that are left: 1 to 5.
-template <int V>
+// Rows of dW that are left: R, R - 1 .. 1 of them, or none.
+template <int R, int V>
 inline void weights_rest(std::size_t rows, const float* a, std::size_t lda, const float* d, std::size_t ldd,
                          std::size_t m, float* dw, std::size_t n) {
-  switch (rows) {
-    case 5:
-      return weights_rows<5, V>(a, lda, d, ldd, m, dw, n);
-    case 4:
-      return weights_rows<4, V>(a, lda, d, ldd, m, dw, n);
-    case 3:
-      return weights_rows<3, V>(a, lda, d, ldd, m, dw, n);
-    case 2:
-      return weights_rows<2, V>(a, lda, d, ldd, m, dw, n);
-    case 1:
-      return weights_rows<1, V>(a, lda, d, ldd, m, dw, n);
-    default:
-      return;
+  if (rows == R) {
+    weights_rows<R, V>(a, lda, d, ldd, m, dw, n);
+  } else if constexpr (R > 1) {
+    weights_rest<R - 1, V>(rows, a, lda, d, ldd, m, dw, n);
   }
 }
 
@@ -182,14 +164,14 @@ void gemm_weights(const float* a, std::size_t lda, const float* d, std::size_t l
         weights_rows<kRowBlock, 2>(a + i, lda, d + j, ldd, rows, dw + i * n + j, n);
     }
     for (std::size_t j = 0; j < whole; j += kPanelColumns)
-      weights_rest<2>(k - i, a + i, lda, d + j, ldd, rows, dw + i * n + j, n);
+      weights_rest<kRowBlock - 1, 2>(k - i, a + i, lda, d + j, ldd, rows, dw + i * n + j, n);
     if (whole == n) continue;
     i = 0;
     for (; i + kTallRowBlock <= k; i += kTallRowBlock)
       weights_rows<kTallRowBlock, 1>(a + i, lda, d + whole, ldd, rows, dw + i * n + whole, n);
     for (; i + kRowBlock <= k; i += kRowBlock)
       weights_rows<kRowBlock, 1>(a + i, lda, d + whole, ldd, rows, dw + i * n + whole, n);
-    weights_rest<1>(k - i, a + i, lda, d + whole, ldd, rows, dw + i * n + whole, n);
+    weights_rest<kRowBlock - 1, 1>(k - i, a + i, lda, d + whole, ldd, rows, dw + i * n + whole, n);
   }
 }
 

@@ -313,6 +313,33 @@ TEST_F(FullCheckAtObservation, SeesThatManyObservationsAreUnlikely) {
   expect_in(item(report, "predictive").sentence, " of 40 observations are not like data simulated at their");
 }
 
+TEST_F(FullCheckAtObservation, KeepsThePlaceOfAnObservationWithoutDraws) {
+  const GaussianPosterior subject{.dim = 1};
+  const FunctionSimulator simulator(
+      "line", 1, 1, [&](std::span<const double> theta, RandomStream& random, std::span<double> out) {
+        out[0] = theta[0] + 0.5 * random.normal();
+      });
+  const auto [theta, x] = subject.pairs(kRows, 21);
+  const std::vector<double> x_o = {0.1, 0.2, 0.3};
+  const auto draws = [&](std::size_t i, std::size_t count, const RunContext&) {
+    PosteriorDraws result;
+    if (i == 1) return result;
+    result.theta = Matrix<double>(count, 1);
+    result.log_ratio.assign(count, 0.0);
+    return result;
+  };
+  const CheckReport report =
+      full_check({subject.prior(), subject.maker(x), true},
+                 {.theta = theta, .x = x, .x_o = {x_o.data(), 3, 1}, .draws = draws, .simulator = &simulator},
+                 {}, RunContext{.pool = pool_});
+  const std::vector<double> p_values = list(report, "predictive.p_value");
+  ASSERT_EQ(p_values.size(), 3u);
+  EXPECT_FALSE(std::isnan(p_values[0]));
+  EXPECT_TRUE(std::isnan(p_values[1]));
+  EXPECT_FALSE(std::isnan(p_values[2]));
+  EXPECT_EQ(list(report, "predictive.below").size(), 3u);
+}
+
 TEST_F(FullCheckAtObservation, SaysThatATimeLimitCutItShort) {
   RunContext hasty{.pool = pool_};
   hasty.time_limit = 1e-9;
