@@ -48,7 +48,7 @@ CheckReport check_of_run(const SamplingStage& stage, std::span<const PosteriorDr
   for (const auto& [name, value] : quick.record.entries()) {
     if (!is_replaced(name)) data.record.set(name, value);
   }
-  return full_check(checked_ratio(stage.estimator, data.x), data, {}, run);
+  return full_check(checked_ratio(stage.estimator, data.x, run.pool), data, {}, run);
 }
 
 }  // namespace nrec

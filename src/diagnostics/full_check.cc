@@ -312,10 +312,10 @@ CheckReport full_check(const CheckedRatio& ratio, const CheckData& data, const F
   return FullCheck(ratio, data, options, run).run();
 }
 
-CheckedRatio checked_ratio(const RatioEstimator& estimator, MatrixView<const double> x) {
+CheckedRatio checked_ratio(const RatioEstimator& estimator, MatrixView<const double> x, ThreadPool& pool) {
   return {estimator.prior,
-          [&estimator, x](std::size_t i, const RunContext& context) {
-            return Posterior::from_estimator(estimator, x.row(i), context);
+          [posterior = AmortisedPosterior(estimator, pool), x](std::size_t i, const RunContext& context) {
+            return posterior.at(x.row(i), context);
           },
           is_normalised(estimator)};
 }
@@ -334,7 +334,7 @@ CheckReport full_check(const RatioEstimator& estimator, const CheckData& data,
   }
   if (const auto item = failure_item(estimator, PosteriorDraws{}, run, with_items.record))
     with_items.items.push_back(*item);
-  return full_check(checked_ratio(estimator, data.x), with_items, options, run);
+  return full_check(checked_ratio(estimator, data.x, run.pool), with_items, options, run);
 }
 
 }  // namespace nrec

@@ -72,9 +72,10 @@ Ranks density_ranks(const RatioEstimator& estimator, MatrixView<const double> th
   std::vector<double> log_prior(points.rows(), 0.0);
   Ranks ranks;
   std::size_t used = 0;
+  const AmortisedPosterior posteriors(estimator, run.pool);
   for (std::size_t i = 0; i < std::min(theta.rows, kCoverageRows) && !run.stop_requested(); ++i) {
     std::copy(theta.row(i).begin(), theta.row(i).end(), points.row(0).begin());
-    const Posterior posterior = Posterior::from_estimator(estimator, x.row(i), run);
+    const Posterior posterior = posteriors.at(x.row(i), run);
     WeightedRank rank = weighted_rank(posterior, points.view().middle_rows(0, kPriorDraws + 1), log_prior);
     // A posterior too narrow for few draws gets many.
     if (!(rank.effective_draws >= kLeastEffectiveDraws)) rank = weighted_rank(posterior, points, log_prior);

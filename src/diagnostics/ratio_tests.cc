@@ -118,14 +118,16 @@ Matrix<double> simulated_at(std::span<const double> theta, std::size_t rows, std
   return simulated_successes(simulator, thetas, first, run);
 }
 
-/// log ratio at one theta for each row of x.
-std::vector<double> ratios_at(std::span<const double> theta, MatrixView<const double> x,
-                              const CheckedRatio& ratio, const RunContext& run) {
-  std::vector<double> values(x.rows);
+/// Log ratios of every theta at each row of x, [thetas, rows].
+Matrix<double> ratios_at(MatrixView<const double> thetas, MatrixView<const double> x,
+                         const CheckedRatio& ratio, const RunContext& run) {
+  Matrix<double> values(thetas.rows, x.rows);
   run.pool.run(x.rows, [&](std::size_t i, int) {
     ThreadPool alone(1);
     const RunContext context = {.pool = alone, .seed = run.seed, .isa = run.isa};
-    ratio.posterior(i, context).log_ratio({theta.data(), 1, theta.size()}, std::span(values).subspan(i, 1));
+    std::vector<double> at_row(thetas.rows);
+    ratio.posterior(i, context).log_ratio(thetas, at_row);
+    for (std::size_t t = 0; t < thetas.rows; ++t) values(t, i) = at_row[t];
   });
   return values;
 }
@@ -147,24 +149,30 @@ struct ThetaColumns {
 
 void test_thetas(const HeldOutRatios& held_out, const CheckedRatio& ratio, const CheckData& data,
                  int num_thetas, const RunContext& run, CheckFindings& findings) {
+  if (num_thetas < 1) return;
   const std::size_t n = held_out.num_rows();
   ThetaColumns columns;
+  const auto first_of = [&](int t) { return kThetaRows + static_cast<std::uint64_t>(t) * n; };
+  Matrix<double> thetas(static_cast<std::size_t>(num_thetas), ratio.prior.dim());
+  for (int t = 0; t < num_thetas; ++t)
+    ratio.prior.sample(run.seed, Stream::check, first_of(t),
+                       thetas.view().middle_rows(static_cast<std::size_t>(t), 1));
+  const Matrix<double> log_ratios = ratios_at(thetas, data.x.middle_rows(0, n), ratio, run);
   for (int t = 0; t < num_thetas && !run.stop_requested(); ++t) {
-    Matrix<double> theta(1, ratio.prior.dim());
-    const std::uint64_t first = kThetaRows + static_cast<std::uint64_t>(t) * n;
-    ratio.prior.sample(run.seed, Stream::check, first, theta);
-    const Matrix<double> simulated = simulated_at(theta.row(0), n, first, *data.simulator, run);
+    const auto row = static_cast<std::size_t>(t);
+    const std::span<const double> theta = thetas.row(row);
+    const Matrix<double> simulated = simulated_at(theta, n, first_of(t), *data.simulator, run);
     const std::size_t rows = simulated.rows();
     if (rows < n / 2 || rows < 50) continue;  // this theta fails: there is nothing to compare
     const MatrixView<const double> x = data.x.middle_rows(0, rows);
-    const std::vector<double> weights = relative_weights(ratios_at(theta.row(0), x, ratio, run));
+    const std::vector<double> weights = relative_weights(log_ratios.row(row).first(rows));
     const std::vector<double> equal(rows, 1.0);
     const WeightedAuc weighted =
         classifier_check(simulated, x, weights, run.seed + 1 + static_cast<std::uint64_t>(t), run.pool);
     const WeightedAuc plain =
         classifier_check(simulated, x, equal, run.seed + 1 + static_cast<std::uint64_t>(t), run.pool);
     const double share = effective_share(weights);
-    columns.theta.insert(columns.theta.end(), theta.values().begin(), theta.values().end());
+    columns.theta.insert(columns.theta.end(), theta.begin(), theta.end());
     columns.auc.push_back(weighted.auc);
     columns.auc_se.push_back(weighted.standard_error);
     columns.p_value.push_back(weighted.p_value);

@@ -74,17 +74,27 @@ struct PriorRange {
   }
 };
 
+}  // namespace
+
+/// What the posteriors of all observations share.
+struct AmortisedPosterior::Shared {
+  RatioEstimator estimator;
+  Prior space;       // without walls
+  PriorRange range;  // of the coordinates that the network sees
+
+  Shared(const RatioEstimator& from, ThreadPool& pool)
+      : estimator(from), space(from.prior.without_walls()), range(estimator, pool) {}
+};
+
 /// The estimator with its network ready for the rows of x, whose log ratios add. Beyond what prior draws reach the network was
 /// never trained, and its log ratio may rise without limit towards a bound, faster than the prior falls: there it is that of
 /// the nearest point within.
-class EstimatorRatio {
+class AmortisedPosterior::Ratio {
  public:
-  EstimatorRatio(const RatioEstimator& estimator, MatrixView<const float> x, const RunContext& run)
-      : estimator_(estimator),
+  Ratio(std::shared_ptr<const Shared> shared, MatrixView<const float> x, const RunContext& run)
+      : shared_(std::move(shared)),
         pool_(run.pool),
-        space_(estimator.prior.without_walls()),
-        range_(estimator, run.pool),
-        evaluate_(estimator.network, x, run.isa, run.pool) {}
+        evaluate_(shared_->estimator.network, x, run.isa, run.pool) {}
 
   void values(MatrixView<const double> theta, std::span<double> log_ratio) const {
     evaluate_(encode(theta), log_ratio);
@@ -93,34 +103,37 @@ class EstimatorRatio {
   void gradients(MatrixView<const double> theta, MatrixView<const double> u, std::span<double> log_ratio,
                  MatrixView<double> d_u) const {
     const Matrix<float> encoded = encode(theta);
+    const PriorRange& range = shared_->range;
     evaluate_.with_gradient(encoded, log_ratio, d_u);
     for (std::size_t j = 0; j < theta.cols; ++j) {
-      const double scale = estimator_.theta_standardiser.scale[j];
+      const double scale = shared_->estimator.theta_standardiser.scale[j];
       for (std::size_t i = 0; i < theta.rows; ++i) {
-        const bool is_within = encoded(i, j) > range_.low[j] && encoded(i, j) < range_.high[j];
+        const bool is_within = encoded(i, j) > range.low[j] && encoded(i, j) < range.high[j];
         d_u(i, j) = is_within ? d_u(i, j) / scale : 0.0;
       }
     }
-    to_space_without_walls(estimator_.prior, space_, u, d_u);
+    to_space_without_walls(shared_->estimator.prior, shared_->space, u, d_u);
   }
 
  private:
   Matrix<float> encode(MatrixView<const double> theta) const {
+    const RatioEstimator& estimator = shared_->estimator;
+    const PriorRange& range = shared_->range;
     Matrix<float> encoded(theta.rows, theta.cols);
-    encode_theta(estimator_.prior, estimator_.theta_standardiser, theta, encoded, pool_);
+    encode_theta(estimator.prior, estimator.theta_standardiser, theta, encoded, pool_);
     for (std::size_t i = 0; i < encoded.rows(); ++i) {
       for (std::size_t j = 0; j < encoded.cols(); ++j)
-        encoded(i, j) = std::clamp(encoded(i, j), range_.low[j], range_.high[j]);
+        encoded(i, j) = std::clamp(encoded(i, j), range.low[j], range.high[j]);
     }
     return encoded;
   }
 
-  RatioEstimator estimator_;
+  std::shared_ptr<const Shared> shared_;
   ThreadPool& pool_;
-  Prior space_;
-  PriorRange range_;
   PairEvaluator evaluate_;
 };
+
+namespace {
 
 /// log P(ok | theta) - log P(ok) for each of the rows of x, none of which failed, to be added to their log ratio.
 class SuccessRatio {
@@ -158,19 +171,21 @@ class SuccessRatio {
 
 }  // namespace
 
-Posterior Posterior::from_estimator(const RatioEstimator& estimator, std::span<const double> x_o,
-                                    const RunContext& run) {
-  return from_iid_rows(estimator, {x_o.data(), 1, x_o.size()}, run);
+AmortisedPosterior::AmortisedPosterior(const RatioEstimator& estimator, ThreadPool& pool)
+    : shared_(std::make_shared<const Shared>(estimator, pool)) {}
+
+Posterior AmortisedPosterior::at(std::span<const double> x_o, const RunContext& run) const {
+  return at_iid_rows({x_o.data(), 1, x_o.size()}, run);
 }
 
-Posterior Posterior::from_iid_rows(const RatioEstimator& estimator, MatrixView<const double> x_o,
-                                   const RunContext& run) {
+Posterior AmortisedPosterior::at_iid_rows(MatrixView<const double> x_o, const RunContext& run) const {
+  const RatioEstimator& estimator = shared_->estimator;
   Matrix<float> x(x_o.rows, x_o.cols);
   for (std::size_t i = 0; i < x_o.rows; ++i) {
     const std::vector<float> row = estimator.encode_x(x_o.row(i));
     std::copy(row.begin(), row.end(), x.row(i).begin());
   }
-  const auto ratio = std::make_shared<const EstimatorRatio>(estimator, x, run);
+  const auto ratio = std::make_shared<const Ratio>(shared_, x, run);
   std::shared_ptr<const SuccessRatio> success;  // null: no row failed, or at a constant rate
   if (estimator.success && estimator.success->network)
     success = std::make_shared<const SuccessRatio>(*estimator.success, estimator.prior, x_o.rows, run);
@@ -185,6 +200,16 @@ Posterior Posterior::from_iid_rows(const RatioEstimator& estimator, MatrixView<c
     if (success) success->add_gradients(theta, u, log_ratio, d_u);
   };
   return posterior;
+}
+
+Posterior Posterior::from_estimator(const RatioEstimator& estimator, std::span<const double> x_o,
+                                    const RunContext& run) {
+  return AmortisedPosterior(estimator, run.pool).at(x_o, run);
+}
+
+Posterior Posterior::from_iid_rows(const RatioEstimator& estimator, MatrixView<const double> x_o,
+                                   const RunContext& run) {
+  return AmortisedPosterior(estimator, run.pool).at_iid_rows(x_o, run);
 }
 
 Posterior Posterior::conditioned(const ConditionedPrior& conditioned) const {

@@ -94,12 +94,11 @@ std::vector<PosteriorDraws> sample_many(std::size_t num_observations, const Post
 
 std::vector<PosteriorDraws> sample_many(const RatioEstimator& estimator, MatrixView<const double> x_o,
                                         const SamplingOptions& options, const RunContext& run) {
+  const AmortisedPosterior posterior(estimator, run.pool);
   return sample_many(
       x_o.rows,
-      [&](std::size_t i, const RunContext& context) {
-        return Posterior::from_estimator(estimator, x_o.row(i), context);
-      },
-      options, run);
+      [&](std::size_t i, const RunContext& context) { return posterior.at(x_o.row(i), context); }, options,
+      run);
 }
 
 }  // namespace nrec

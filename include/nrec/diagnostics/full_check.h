@@ -80,8 +80,8 @@ struct FullCheckOptions {
 CheckReport full_check(const CheckedRatio& ratio, const CheckData& data, const FullCheckOptions& options,
                        const RunContext& run);
 
-/// The posteriors of an estimator at each row of x; both must outlive the result. Shapes   x [n, M]
-CheckedRatio checked_ratio(const RatioEstimator& estimator, MatrixView<const double> x);
+/// The posteriors of an estimator at each row of x, which must outlive the result. Shapes   x [n, M]
+CheckedRatio checked_ratio(const RatioEstimator& estimator, MatrixView<const double> x, ThreadPool& pool);
 
 /// The same for an estimator: posteriors are its own, x_o is also held against the range of its simulations, and rows that failed
 /// in training are spoken of. data.draws is made here.

@@ -31,7 +31,8 @@ class Posterior {
   using LogRatioGradient = std::function<void(MatrixView<const double> theta, std::span<double> log_ratio,
                                               MatrixView<double> d_theta)>;
 
-  /// Shapes   x_o [dim_x].  Errors as RatioEstimator::encode_x. The estimator is copied as far as needed.
+  /// Shapes   x_o [dim_x].  Errors as RatioEstimator::encode_x. The estimator is copied. For more than one observation
+  /// AmortisedPosterior does once what is the same for all.
   static Posterior from_estimator(const RatioEstimator& estimator, std::span<const double> x_o,
                                   const RunContext& run);
   /// One data set of R independent observations of the same theta: their log ratios add,
@@ -91,6 +92,7 @@ class Posterior {
   std::size_t num_non_finite() const { return *num_non_finite_; }
 
  private:
+  friend class AmortisedPosterior;
   /// Log ratio at theta, which is at u of the unbounded prior, and its gradient with respect to u.
   using UnboundedGradient = std::function<void(MatrixView<const double> theta, MatrixView<const double> u,
                                                std::span<double> log_ratio, MatrixView<double> d_u)>;
@@ -102,6 +104,26 @@ class Posterior {
   LogRatio function_;
   UnboundedGradient gradient_;
   std::shared_ptr<std::size_t> num_non_finite_;
+};
+
+/// The posteriors of many observations from one estimator. What does not depend on the observation, the range of the prior
+/// above all, is computed once.
+///
+/// Its posteriors keep what they need of it. Safe to use from several threads at once, with a context for each.
+class AmortisedPosterior {
+ public:
+  /// Copies the estimator.
+  AmortisedPosterior(const RatioEstimator& estimator, ThreadPool& pool);
+
+  /// As Posterior::from_estimator. The pool of `run` must outlive the posterior.
+  Posterior at(std::span<const double> x_o, const RunContext& run) const;
+  /// As Posterior::from_iid_rows.
+  Posterior at_iid_rows(MatrixView<const double> x_o, const RunContext& run) const;
+
+ private:
+  struct Shared;
+  class Ratio;
+  std::shared_ptr<const Shared> shared_;
 };
 
 /// A number of x_o outside the range of the simulations.

@@ -117,6 +117,29 @@ TEST(PosteriorGradient, OfAnEstimatorMatchesDifferences) {
   }
 }
 
+TEST(AmortisedPosterior, GivesTheBitsOfOnePosteriorAtATimeAndMayEndBeforeThem) {
+  ThreadPool pool(2);
+  const RunContext run{.pool = pool};
+  const Matrix<double> x_o(2, 2, {0.5, -0.5, 1.5, 0.25});
+  std::vector<Posterior> amortised;
+  {
+    const AmortisedPosterior all(estimator_of(mixed_prior(), Norm::layer), pool);
+    for (std::size_t r = 0; r < 2; ++r) amortised.push_back(all.at(x_o.row(r), run));
+  }
+  for (std::size_t r = 0; r < 2; ++r) {
+    const Posterior one =
+        Posterior::from_estimator(estimator_of(mixed_prior(), Norm::layer), x_o.row(r), run);
+    const Matrix<double> u = unbounded_draws(one, 20);
+    Matrix<double> theta(20, 5);
+    one.unbounded_prior().to_constrained(u, theta);
+    std::vector<double> expected(20), value(20);
+    one.log_ratio(theta, expected);
+    amortised[r].log_ratio(theta, value);
+    EXPECT_EQ(value, expected);
+    EXPECT_EQ(gradient_at(amortised[r], u).d_u.values(), gradient_at(one, u).d_u.values());
+  }
+}
+
 TEST(PosteriorOfIidRows, LogRatiosAndGradientsAddOverTheRows) {
   ThreadPool pool(2);
   const RunContext run{.pool = pool};
