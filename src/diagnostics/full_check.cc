@@ -14,6 +14,7 @@
 #include "diagnostics/ratio_tests.h"
 #include "nrec/core/error.h"
 #include "nrec/core/stop.h"
+#include "nrec/diagnostics/sharpness_check.h"
 #include "nrec/diagnostics/uniformity.h"
 #include "nrec/diagnostics/visible_errors.h"
 #include "nrec/inference/sample.h"
@@ -332,6 +333,7 @@ CheckReport full_check(const RatioEstimator& estimator, const CheckData& data,
     };
     with_items.items.push_back(range_item(estimator, data.x_o, with_items.record));
   }
+  if (const auto item = sharpness_item(estimator, with_items.record)) with_items.items.push_back(*item);
   if (const auto item = failure_item(estimator, PosteriorDraws{}, run, with_items.record))
     with_items.items.push_back(*item);
   return full_check(checked_ratio(estimator, data.x, run.pool), with_items, options, run);

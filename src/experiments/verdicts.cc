@@ -64,23 +64,30 @@ const char* quality_of(double c2st) {
   return c2st < kGood ? "good" : c2st > kBad ? "bad" : "between";
 }
 
-std::vector<Claim> claims_of(const std::map<std::string, std::map<std::string, int>>& counts) {
-  const auto share = [&](const std::string& quality) {
-    int flagged = 0, all = 0;
-    const auto found = counts.find(quality);
-    if (found == counts.end()) return std::pair{0, 0};
-    for (const auto& [verdict, count] : found->second) {
+/// Networks of one quality: all, those whose verdict is anything but "trusted", and those that are not trusted.
+struct Flagged {
+  int all = 0, flagged = 0, not_trusted = 0;
+
+  explicit Flagged(const std::map<std::string, int>& verdicts) {
+    for (const auto& [verdict, count] : verdicts) {
       all += count;
-      if (verdict == verdict_name(Verdict::not_trusted)) flagged += count;
+      if (verdict != verdict_name(Verdict::trusted)) flagged += count;
+      if (verdict == verdict_name(Verdict::not_trusted)) not_trusted += count;
     }
-    return std::pair{flagged, all};
-  };
-  const auto [bad_flagged, bad] = share("bad");
-  const auto [good_flagged, good] = share("good");
-  return {claim("networks with C2ST above 0.8 are not trusted (95 % of them)",
-                bad_flagged >= kLeastFlagged * bad, bad > 0, fmt::format("{} of {}", bad_flagged, bad)),
-          claim("networks with C2ST below 0.6 are rarely refused (10 % of them at most)",
-                good_flagged <= kMostFalse * good, good > 0, fmt::format("{} of {}", good_flagged, good))};
+  }
+
+  std::string text() const {
+    return fmt::format("{} of {} ({} not trusted, {} cannot tell)", flagged, all, not_trusted,
+                       flagged - not_trusted);
+  }
+};
+
+std::vector<Claim> claims_of(const std::map<std::string, std::map<std::string, int>>& counts) {
+  const Flagged bad(counts.at("bad")), good(counts.at("good"));
+  return {claim("networks with C2ST above 0.8 are not trusted or cannot be told (95 % of them)",
+                bad.flagged >= kLeastFlagged * bad.all, bad.all > 0, bad.text()),
+          claim("networks with C2ST below 0.6 are rarely refused or doubted (10 % of them at most)",
+                good.flagged <= kMostFalse * good.all, good.all > 0, good.text())};
 }
 
 }  // namespace

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <optional>
+
+#include "nrec/diagnostics/quick_check.h"
+
+namespace nrec {
+
+/// The item "sharpness": whether the loss on the training rows was already far below that on validation rows when the kept epoch
+/// ended. Then more simulations would make posteriors sharper, which no test of calibration can see. Nothing where the history
+/// does not hold both losses.
+///
+/// Source   docs/methods/calibration.md, Sharpness
+std::optional<CheckItem> sharpness_item(const RatioEstimator& estimator, Record& record);
+
+}  // namespace nrec

@@ -1,0 +1,39 @@
+#include "nrec/diagnostics/sharpness_check.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+namespace nrec {
+
+namespace {
+constexpr double kLargeGap =
+    0.15;  // of the validation loss; docs/methods/calibration.md says where it is from
+constexpr double kStandardErrors = 2.0;  // of the validation loss that the gap must be worth, too
+}  // namespace
+
+std::optional<CheckItem> sharpness_item(const RatioEstimator& estimator, Record& record) {
+  const auto kept = static_cast<std::size_t>(estimator.best_epoch);
+  if (kept < 1 || kept > estimator.history.size()) return std::nullopt;
+  const EpochRecord& epoch = estimator.history[kept - 1];
+  if (!std::isfinite(epoch.training_loss) || !(epoch.validation_loss > 0.0)) return std::nullopt;
+  const double difference = epoch.validation_loss - epoch.training_loss;
+  const double gap = difference / epoch.validation_loss;
+  record.set("sharpness.training_loss", epoch.training_loss);
+  record.set("sharpness.validation_loss", epoch.validation_loss);
+  record.set("sharpness.gap", gap);
+  CheckItem item{"sharpness", Verdict::trusted, ""};
+  item.sentence = fmt::format("the loss is {:.3g} on training rows and {:.3g} on validation rows",
+                              epoch.training_loss, epoch.validation_loss);
+  const bool is_significant = !(difference < kStandardErrors * epoch.validation_loss_se);
+  if (gap > kLargeGap && is_significant) {
+    item.verdict = Verdict::cannot_tell;
+    item.sentence +=
+        ": the network has learnt its simulations by heart before it was done, so that posteriors, "
+        "calibrated "
+        "or not, may be wider than x allows; simulate more";
+  }
+  return item;
+}
+
+}  // namespace nrec
