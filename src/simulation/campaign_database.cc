@@ -104,6 +104,13 @@ Database::Database(const fs::path& path, DatabaseAccess access)
         fmt::format("has a path of {} bytes, longer than the {} that it can have", name.size(), longest),
         "choose a folder with a shorter path");
   }
+  // SQLite waits for ever for somebody to write into a pipe.
+  std::error_code no_status;
+  const fs::file_status status = fs::status(path, no_status);
+  if (fs::exists(status) && !fs::is_regular_file(status) && !fs::is_directory(status)) {
+    throw DatabaseError(path, DatabaseTrouble::other, "is not a file but a pipe, socket or device",
+                        "move it out of the folder of the campaign");
+  }
   const bool unlocked = access == DatabaseAccess::read_unlocked;
   const int code = sqlite3_open_v2(unlocked ? unlocked_name(path).c_str() : name.c_str(),
                                    &connection_->handle, open_flags(access), nullptr);

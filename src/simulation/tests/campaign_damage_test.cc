@@ -1,4 +1,5 @@
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <fstream>
 #include <random>
@@ -43,6 +44,20 @@ TEST(CampaignDamage, IsToldFromFilesThatAreNoDatabases) {
       folder,
       "rows-1-of-1.sqlite: is not an SQLite database, or its first bytes are damaged; move it out "
       "of the folder of the campaign, or put a copy of it back");
+}
+
+TEST(CampaignDamage, IsToldFromPipesWhichNobodyWaitsFor) {
+  const TemporaryFolder folder;
+  ASSERT_EQ(mkfifo((folder / "rows-1-of-1.sqlite").c_str(), 0600), 0);
+  const std::string refusal =
+      "rows-1-of-1.sqlite: is not a file but a pipe, socket or device; move it out of the folder of the "
+      "campaign";
+  EXPECT_EQ(without_path(message_of<IoError>([&] { CampaignReader(folder.path()); }), folder), refusal);
+  EXPECT_EQ(without_path(message_of<IoError>([&] {
+                           CampaignWriter(folder.path(), example_identity(), {}, ChangedCampaign::accept);
+                         }),
+                         folder),
+            refusal);
 }
 
 TEST(CampaignDamage, IsToldFromDatabasesOfOtherPrograms) {
