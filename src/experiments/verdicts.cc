@@ -95,8 +95,8 @@ std::vector<Claim> claims_of(const std::map<std::string, std::map<std::string, i
 std::optional<Findings> verdict_table(const ExperimentPlan& plan, const CellResults& results,
                                       const fs::path& folder, const RunContext& run) {
   Findings findings;
-  TidyTable table("",
-                  {"task", "budget", "seed", "c2st_mean", "quality", "verdict", "reason", "check_seconds"});
+  TidyTable table("", {"task", "algorithm", "budget", "seed", "c2st_mean", "quality", "verdict", "reason",
+                       "check_seconds"});
   // Every quality has its row, whether there are such networks or not.
   std::map<std::string, std::map<std::string, int>> counts = {{"bad", {}}, {"between", {}}, {"good", {}}};
   const Stopwatch watch;
@@ -116,10 +116,11 @@ std::optional<Findings> verdict_table(const ExperimentPlan& plan, const CellResu
     const fs::path file = verdict_file(result.estimator, folder);
     Record verdict = readable_record(file).value_or(Record());
     if (text_of(verdict, "verdict").empty()) {  // none yet, or a damaged one
-      verdict = check_network(result, plan.is_quick, run);
-      const RecordValue* complete = verdict.find("complete");
-      if (run.stop_requested() || watch.seconds() > run.time_limit || !std::get<bool>(*complete))
-        return std::nullopt;
+      RunContext rest = run;
+      rest.time_limit = run.time_limit - watch.seconds();
+      if (run.stop_requested() || rest.time_limit <= 0.0) return std::nullopt;
+      verdict = check_network(result, plan.is_quick, rest);
+      if (!std::get<bool>(*verdict.find("complete"))) return std::nullopt;
       write_file(file, record_to_json(verdict) + "\n");
     }
     const double c2st = mean_of(result.list("c2st"));
@@ -128,8 +129,9 @@ std::optional<Findings> verdict_table(const ExperimentPlan& plan, const CellResu
     const RecordValue* seconds = verdict.find("seconds");
     const auto* real = seconds ? std::get_if<double>(seconds) : nullptr;
     const BenchmarkCell& cell = result.cell->cell;
-    table.add({cell.task, fmt::format("{}", cell.budget), fmt::format("{}", cell.seed), cell_text(c2st),
-               quality, word, text_of(verdict, "reason"), real ? cell_text(*real) : std::string()});
+    table.add({cell.task, cell.algorithm, fmt::format("{}", cell.budget), fmt::format("{}", cell.seed),
+               cell_text(c2st), quality, word, text_of(verdict, "reason"),
+               real ? cell_text(*real) : std::string()});
   }
   TidyTable confusion("_confusion", {"quality", "trusted", "cannot tell", "not trusted"});
   for (const auto& [quality, verdicts] : counts) {
