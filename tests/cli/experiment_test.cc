@@ -178,7 +178,7 @@ TEST_F(Experiment, VerdictsOnTheNetworksOfABenchmark) {
             0);
   const Outcome outcome = run({"experiment", "verdicts", "--quick", "--benchmark", "b", "--out", "e"});
   ASSERT_EQ(outcome.code, 0) << outcome.err;
-  expect_in(content("e/verdicts.csv"), "\ntwo_moons,200,1,");
+  expect_in(content("e/verdicts.csv"), "\ntwo_moons,nre-c,200,1,");
   const std::string verdicts = content("e/verdicts.csv");
   for (const auto& entry : fs::directory_iterator(folder_ / "e/verdicts"))
     write("e/verdicts/" + entry.path().filename().string(), "{");
