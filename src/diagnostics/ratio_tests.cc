@@ -10,10 +10,11 @@ namespace nrec {
 
 namespace {
 
-constexpr double kLargeArea =
-    0.60;  // an area that a C2ST of 0.6 has, about: what still counts as a good posterior
+// That of two normal densities 0.36 sds apart, whose C2ST is 0.57.
+constexpr double kLargeArea = 0.60;
+// That weights must be worth: the standard error of a weighted area is asymptotic.
+constexpr double kLeastEffectiveRows = 50.0;
 constexpr std::uint64_t kThetaRows = 1ull << 62;  // of the prior draws and simulations at single thetas
-constexpr double kLeastEffectiveShare = 0.02;     // of weights: below, a weighted area says nothing
 
 /// exp of log weights relative to the largest, so that none overflows.
 std::vector<double> relative_weights(std::span<const double> log_weights) {
@@ -101,7 +102,8 @@ void test_classifiers(const HeldOutRatios& held_out, const CheckedRatio& ratio, 
   const bool is_of_x = !(posterior_auc.auc > kLargeArea);
   findings.tests.push_back(
       {"ratio", "weighted draws against truths",
-       share < kLeastEffectiveShare ? std::nan("") : ratio_auc.p_value, ratio_auc.auc > kLargeArea, false,
+       share * static_cast<double>(n) < kLeastEffectiveRows ? std::nan("") : ratio_auc.p_value,
+       ratio_auc.auc > kLargeArea, false,
        area_text(is_of_x ? "the ratio is wrong by a function of x: a network tells joint pairs from "
                            "pairs weighted by it"
                          : "a network tells joint pairs from pairs weighted by the ratio",
@@ -181,7 +183,8 @@ void test_thetas(const HeldOutRatios& held_out, const CheckedRatio& ratio, const
     columns.effective_share.push_back(share);
     findings.tests.push_back(
         {"ratio", "importance sampling at theta " + std::to_string(t + 1),
-         share < kLeastEffectiveShare ? std::nan("") : weighted.p_value, weighted.auc > kLargeArea, false,
+         share * static_cast<double>(rows) < kLeastEffectiveRows ? std::nan("") : weighted.p_value,
+         weighted.auc > kLargeArea, false,
          area_text("at one theta, a network tells simulations from x of the prior weighted by the ratio",
                    weighted),
          advice::kRatio});
