@@ -7,9 +7,10 @@
 namespace nrec {
 
 namespace {
-constexpr double kLargeGap =
-    0.15;  // of the validation loss; docs/methods/calibration.md says where it is from
-constexpr double kStandardErrors = 2.0;  // of the validation loss that the gap must be worth, too
+// Of the validation loss; docs/methods/calibration.md says where it is from.
+constexpr double kLargeGap = 0.15;
+// Of the validation loss, that the gap must be worth, too.
+constexpr double kStandardErrors = 2.0;
 }  // namespace
 
 std::optional<CheckItem> sharpness_item(const RatioEstimator& estimator, Record& record) {
@@ -29,9 +30,8 @@ std::optional<CheckItem> sharpness_item(const RatioEstimator& estimator, Record&
   if (gap > kLargeGap && is_significant) {
     item.verdict = Verdict::cannot_tell;
     item.sentence +=
-        ": the network has learnt its simulations by heart before it was done, so that posteriors, "
-        "calibrated "
-        "or not, may be wider than x allows; simulate more";
+        ": the network had learnt its simulations by heart before it was done, so that posteriors may be "
+        "wider than x allows, calibrated or not; simulate more";
   }
   return item;
 }
