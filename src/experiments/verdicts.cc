@@ -90,6 +90,19 @@ std::vector<Claim> claims_of(const std::map<std::string, std::map<std::string, i
                 good.flagged <= kMostFalse * good.all, good.all > 0, good.text())};
 }
 
+TableFile confusion_table(const std::map<std::string, std::map<std::string, int>>& counts) {
+  TidyTable confusion("_confusion", {"quality", "trusted", "cannot tell", "not trusted"});
+  for (const auto& [quality, verdicts] : counts) {
+    std::vector<std::string> row = {quality};
+    for (const Verdict verdict : kColumns) {
+      const auto found = verdicts.find(std::string(verdict_name(verdict)));
+      row.push_back(fmt::format("{}", found == verdicts.end() ? 0 : found->second));
+    }
+    confusion.add(std::move(row));
+  }
+  return confusion.file();
+}
+
 }  // namespace
 
 std::optional<Findings> verdict_table(const ExperimentPlan& plan, const CellResults& results,
@@ -133,18 +146,9 @@ std::optional<Findings> verdict_table(const ExperimentPlan& plan, const CellResu
                cell_text(c2st), quality, word, text_of(verdict, "reason"),
                real ? cell_text(*real) : std::string()});
   }
-  TidyTable confusion("_confusion", {"quality", "trusted", "cannot tell", "not trusted"});
-  for (const auto& [quality, verdicts] : counts) {
-    std::vector<std::string> row = {quality};
-    for (const Verdict verdict : kColumns) {
-      const auto found = verdicts.find(std::string(verdict_name(verdict)));
-      row.push_back(fmt::format("{}", found == verdicts.end() ? 0 : found->second));
-    }
-    confusion.add(std::move(row));
-  }
   findings.claims = claims_of(counts);
   findings.tables.push_back(table.file());
-  findings.tables.push_back(confusion.file());
+  findings.tables.push_back(confusion_table(counts));
   return findings;
 }
 
