@@ -10,6 +10,7 @@ namespace nrec {
 /// ended. Then more simulations would make posteriors sharper, which no test of calibration can see. Nothing where the history
 /// does not hold both losses.
 ///
+/// Writes sharpness.training_loss, .validation_loss [nats] and .gap, their difference over the latter, into `record`.
 /// Source   docs/methods/calibration.md, Sharpness
 std::optional<CheckItem> sharpness_item(const RatioEstimator& estimator, Record& record);
 
