@@ -77,6 +77,11 @@ Arguments arguments_of(int argc, char** argv) {
   return arguments;
 }
 
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
 /// A step that is timed in turn with others.
 struct Contender {
   std::string name;
@@ -86,6 +91,7 @@ struct Contender {
   std::unique_ptr<PairNetworkStep> step;
   std::vector<float> gradient;
   std::vector<double> seconds;
+  std::vector<double> shares;  // of the peak beside each of them
 
   Contender(const std::string& who, const Setting& size, Norm kind, ThreadPool& pool)
       : name(who),
@@ -98,16 +104,20 @@ struct Contender {
   double run() {
     return step->loss_and_gradient(problem->network, problem->batch(), problem->row_loss(), gradient);
   }
-  void time() {
-    const Stopwatch watch;
-    run();
-    seconds.push_back(watch.seconds());
-  }
 };
 
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
+/// Times a step between two series of bursts; all bursts are added to `peaks`.
+void time_step(Contender& contender, std::string_view isa, ThreadPool& pool, std::vector<double>& peaks) {
+  std::vector<double> around = fma_bursts_gflops(isa, pool);
+  const Stopwatch watch;
+  contender.run();
+  const double seconds = watch.seconds();
+  const std::vector<double> after = fma_bursts_gflops(isa, pool);
+  around.insert(around.end(), after.begin(), after.end());
+  peaks.insert(peaks.end(), around.begin(), around.end());
+  contender.seconds.push_back(seconds);
+  contender.shares.push_back(around.empty() ? 0.0
+                                            : contender.setting.flops() / seconds * 1e-9 / median(around));
 }
 
 std::string processor() {
@@ -130,10 +140,11 @@ void report(const Contender& contender, const StepDifference& difference, double
   fmt::print(
       "{{\"variant\": \"{}-{}\", \"hidden\": {}, \"blocks\": {}, \"num_classes\": {}, \"batch\": {}, "
       "\"threads\": {}, \"ms\": {:.3f}, \"min_ms\": {:.3f}, \"gflops\": {:.1f}, \"peak_gflops\": {:.1f}, "
-      "\"share\": {:.3f}, \"gradient_difference\": {:.2e}, \"loss_difference\": {:.2e}}}\n",
+      "\"share\": {:.3f}, \"share_of_moment\": {:.3f}, \"gradient_difference\": {:.2e}, \"loss_difference\": "
+      "{:.2e}}}\n",
       contender.name, norm_name(contender.norm), s.hidden, s.blocks, s.num_classes, s.batch, threads,
       1e3 * seconds, 1e3 * *std::min_element(contender.seconds.begin(), contender.seconds.end()), gflops,
-      peak, peak > 0 ? gflops / peak : 0.0, difference.gradient, difference.loss);
+      peak, peak > 0 ? gflops / peak : 0.0, median(contender.shares), difference.gradient, difference.loss);
   std::fflush(stdout);
 }
 
@@ -163,11 +174,11 @@ void run(const Arguments& arguments) {
     if (!arguments.dump.empty() && contender.name == isa)
       contender.problem->dump(arguments.dump, loss, contender.gradient);
   }
-  double peak = fma_peak_gflops(isa, pool);
+  std::vector<double> peaks;
   for (int i = 0; i < arguments.repeats; ++i) {  // in turn, so that a slow moment hits all
-    for (Contender& contender : contenders) contender.time();
-    peak = std::max(peak, fma_peak_gflops(isa, pool));
+    for (Contender& contender : contenders) time_step(contender, isa, pool, peaks);
   }
+  const double peak = peaks.empty() ? 0.0 : *std::max_element(peaks.begin(), peaks.end());
   for (const Contender& contender : contenders)
     report(contender, difference_from_ref(contender.name, contender.setting, contender.norm, pool), peak,
            pool.num_threads());

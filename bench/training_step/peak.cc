@@ -1,7 +1,5 @@
 #include "peak.h"
 
-#include <algorithm>
-
 #include "nrec/core/stop.h"
 
 #if defined(__x86_64__)
@@ -49,10 +47,10 @@ constexpr double kLaneFlops = 2.0 * kChains * static_cast<double>(kRounds);
 
 }  // namespace
 
-double fma_peak_gflops(std::string_view isa, ThreadPool& pool) {
-  double best = 0.0;
+std::vector<double> fma_bursts_gflops(std::string_view isa, ThreadPool& pool) {
+  std::vector<double> rates;
 #if defined(__x86_64__)
-  if (isa != "avx2" && isa != "avx512") return 0.0;
+  if (isa != "avx2" && isa != "avx512") return rates;
   const bool is_wide = isa == "avx512";
   const double flops = kLaneFlops * (is_wide ? 16.0 : 8.0);
   volatile float sink = 0.0f;
@@ -60,10 +58,10 @@ double fma_peak_gflops(std::string_view isa, ThreadPool& pool) {
     const Stopwatch watch;
     const auto tasks = static_cast<std::size_t>(pool.num_threads());
     pool.run(tasks, [&](std::size_t, int) { sink = is_wide ? avx512_burst() : avx2_burst(); });
-    best = std::max(best, flops * static_cast<double>(tasks) / watch.seconds() * 1e-9);
+    rates.push_back(flops * static_cast<double>(tasks) / watch.seconds() * 1e-9);
   }
 #endif
-  return best;
+  return rates;
 }
 
 }  // namespace nrec::bench

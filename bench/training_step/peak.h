@@ -1,13 +1,14 @@
 #pragma once
 
 #include <string_view>
+#include <vector>
 
 #include "nrec/core/thread_pool.h"
 
 namespace nrec::bench {
 
 /// Multiply-adds in registers that all threads of the pool reach together with the vectors of an instruction set, float32 GFLOP/s (an
-/// FMA is two): the best of several short bursts. 0 where there is no such loop (`ref`).
-double fma_peak_gflops(std::string_view isa, ThreadPool& pool);
+/// FMA is two), in each of several short bursts. Empty where there is no such loop (`ref`).
+std::vector<double> fma_bursts_gflops(std::string_view isa, ThreadPool& pool);
 
 }  // namespace nrec::bench

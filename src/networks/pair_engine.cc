@@ -102,8 +102,8 @@ void PairEngine::input_rows(const PairNetwork& network, const PairBatch& batch) 
   u_.resize(batch.theta.rows * width_);
   v_.resize(batch.x.rows * width_);
   constexpr std::size_t kRows = 64;
-  const auto project = [&](MatrixView<const float> rows, const std::vector<float>& packed, const float* bias,
-                           std::vector<float>& out) {
+  const auto project = [&](MatrixView<const float> rows, const AlignedVector<float>& packed,
+                           const float* bias, AlignedVector<float>& out) {
     pool_.run((rows.rows + kRows - 1) / kRows, [&](std::size_t task, int) {
       const std::size_t first = task * kRows;
       kernels_.gemm(rows.data + first * rows.stride, rows.stride, std::min(kRows, rows.rows - first),
@@ -195,8 +195,8 @@ void PairEngine::finish_batch_statistics(PairNetwork& network, std::size_t i, in
   const float* gain = network.weights().data() + (which ? at.gain2 : at.gain1);
   const float* shift = network.weights().data() + (which ? at.shift2 : at.shift1);
   tile::PackedNetwork::Block& block = packed_.blocks[i];
-  std::vector<float>& mean = batch_mean_[2 * i + static_cast<std::size_t>(which)];
-  std::vector<float>& rstd = batch_rstd_[2 * i + static_cast<std::size_t>(which)];
+  AlignedVector<float>& mean = batch_mean_[2 * i + static_cast<std::size_t>(which)];
+  AlignedVector<float>& rstd = batch_rstd_[2 * i + static_cast<std::size_t>(which)];
   constexpr double kMomentum = PairNetwork::kBatchNormMomentum;
   for (std::size_t c = 0; c < width_; ++c) {
     const double offset = sums[c] / n;
@@ -218,8 +218,8 @@ void PairEngine::batch_norm_coefficients(PairNetwork& network, std::size_t i, in
   const std::vector<double>& sums = add_sums();
   const double n = static_cast<double>(step_logits_.size());
   const PairNetwork::BlockOffsets at = network.block(i);
-  const std::vector<float>& rstd = batch_rstd_[2 * i + static_cast<std::size_t>(which)];
-  const std::vector<float>& scale = packed_.blocks[i].scale[which];
+  const AlignedVector<float>& rstd = batch_rstd_[2 * i + static_cast<std::size_t>(which)];
+  const AlignedVector<float>& scale = packed_.blocks[i].scale[which];
   float* d_gain = lanes_[0].gradient.data() + (which ? at.gain2 : at.gain1);
   float* d_shift = lanes_[0].gradient.data() + (which ? at.shift2 : at.shift1);
   for (std::size_t c = 0; c < width_; ++c) {
@@ -245,9 +245,9 @@ void PairEngine::batch_norm_step(PairNetwork& network, const PairBatch& batch, c
   step_d_logits_.resize(pairs);
   for (auto* of_layers : {&batch_mean_, &batch_rstd_}) {
     of_layers->resize(2 * blocks);
-    for (std::vector<float>& values : *of_layers) values.resize(width_);
+    for (AlignedVector<float>& values : *of_layers) values.resize(width_);
   }
-  for (std::vector<float>* c : {&c0_, &c1_, &c2_}) c->resize(width_);
+  for (AlignedVector<float>* c : {&c0_, &c1_, &c2_}) c->resize(width_);
 
   const tile::Pass pass(network, packed_, kernels_);
   const float scale = 1.0f / static_cast<float>(batch.x.rows);

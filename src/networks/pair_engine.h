@@ -32,12 +32,13 @@ class PairEngine final : public PairNetworkStep {
     std::size_t num_rows;
   };
   struct Lane {
-    std::vector<float> gradient;  // laid out like the weights, without the x input layer
-    std::vector<double> sums;     // 2 x width: batch-norm sums
+    AlignedVector<float> gradient;  // laid out like the weights, without the x input layer
+    std::vector<double> sums;       // 2 x width: batch-norm sums
     double loss = 0.0;
   };
   struct Scratch {  // one per thread
-    std::vector<float> memory, theta_rows, logits, d_logits, row_norms;
+    AlignedVector<float> memory, theta_rows;
+    std::vector<float> logits, d_logits, row_norms;
     tile::Buffers buffers;
   };
 
@@ -72,12 +73,13 @@ class PairEngine final : public PairNetworkStep {
   std::vector<Scratch> scratch_;
   std::size_t columns_ = 0;
   std::size_t width_ = 0;
-  std::vector<float> u_, v_, d_v_;  // theta and x sides of the input layer per row; gradient of the x side
+  AlignedVector<float> u_, v_, d_v_;  // theta and x sides of the input layer per row; gradient of the x side
   // Batch norm only: activations of all pairs, and what its way back needs per column.
-  std::vector<std::vector<float>> step_z_, step_t_;
-  std::vector<float> step_dz_, step_d_, step_logits_, step_d_logits_;
-  std::vector<std::vector<float>> batch_mean_, batch_rstd_;  // [2 num_blocks][width]
-  std::vector<float> c0_, c1_, c2_;
+  std::vector<AlignedVector<float>> step_z_, step_t_;
+  AlignedVector<float> step_dz_, step_d_;
+  std::vector<float> step_logits_, step_d_logits_;
+  std::vector<AlignedVector<float>> batch_mean_, batch_rstd_;  // [2 num_blocks][width]
+  AlignedVector<float> c0_, c1_, c2_;
 };
 
 }  // namespace nrec

@@ -54,7 +54,7 @@ class Scratch {
   }
 
   std::size_t rows_, size_, next_ = 0;
-  std::vector<float> memory_;  // moving it keeps its address
+  AlignedVector<float> memory_;  // moving it keeps its address
 };
 
 }  // namespace
@@ -64,10 +64,10 @@ struct PairEvaluator::State {
   const PairKernels& kernels;
   ThreadPool& pool;
   tile::PackedNetwork packed{};
-  Matrix<float> v{};                   // [R, width]: x side of the input layer
-  std::vector<Scratch> scratch{};      // one per thread
-  std::vector<Scratch> way_back{};     // one per thread, from the first gradient on
-  std::vector<float> theta_in_back{};  // packed transpose of the theta side of the input layer
+  Matrix<float> v{};                     // [R, width]: x side of the input layer
+  std::vector<Scratch> scratch{};        // one per thread
+  std::vector<Scratch> way_back{};       // one per thread, from the first gradient on
+  AlignedVector<float> theta_in_back{};  // packed transpose of the theta side of the input layer
   const std::vector<float> ones = std::vector<float>(kGradientRows, 1.0f);
 
   std::size_t padded_dim() const { return padded_features(network.shape().dim_theta); }

@@ -11,7 +11,7 @@ void PackedNetwork::pack(const PairNetwork& network, const PairKernels& kernels,
   const float* w = network.weights().data();
   blocks.resize(shape.num_blocks);
   zeros.assign(width, 0.0f);
-  const auto resize_and_pack = [&](std::vector<float>& packed, std::size_t offset, std::size_t rows,
+  const auto resize_and_pack = [&](AlignedVector<float>& packed, std::size_t offset, std::size_t rows,
                                    bool transposed) {
     packed.resize(rows * width);
     (transposed ? kernels.pack_transposed : kernels.pack)(w + offset, rows, width, packed.data());

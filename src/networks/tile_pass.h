@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/aligned_vector.h"
 #include "nrec/kernels/pair_kernels.h"
 #include "nrec/networks/pair_network.h"
 
@@ -12,14 +13,14 @@ namespace nrec::tile {
 /// Weights of one step in the order the kernels read them, and each norm as a per-column affine map.
 struct PackedNetwork {
   struct Block {
-    std::vector<float> w1, w2, w1_transposed, w2_transposed;
-    std::vector<float> scale[2],
+    AlignedVector<float> w1, w2, w1_transposed, w2_transposed;
+    AlignedVector<float> scale[2],
         shift[2];  // none: 1, 0; batch: gain/sd, shift - mean gain/sd; layer: gain, shift
   };
   std::vector<Block> blocks;
-  std::vector<float> theta_in;  // packed
-  std::vector<float> x_in;      // packed
-  std::vector<float> zeros;     // one width of them
+  AlignedVector<float> theta_in;  // packed
+  AlignedVector<float> x_in;      // packed
+  AlignedVector<float> zeros;     // one width of them
 
   /// Packs what changes with the weights; running statistics become the affine maps of batch norm.
   void pack(const PairNetwork& network, const PairKernels& kernels, bool backward);
