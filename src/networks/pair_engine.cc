@@ -39,14 +39,6 @@ PairEngine::PairEngine(std::string_view isa, ThreadPool& pool)
       lanes_(kNumLanes),
       scratch_(static_cast<std::size_t>(pool.num_threads())) {}
 
-template <class Body>
-void PairEngine::for_groups(const Body& body) {
-  pool_.run(kNumLanes, [&](std::size_t lane, int worker) {
-    for (std::size_t g = lane_first_[lane]; g < lane_first_[lane + 1]; ++g)
-      body(groups_[g], lane, static_cast<std::size_t>(worker));
-  });
-}
-
 void PairEngine::prepare(const PairNetwork& network, const PairBatch& batch, bool backward) {
   check_batch(network, batch);
   columns_ = batch.candidates.cols;
@@ -74,8 +66,8 @@ void PairEngine::resize_scratch(const PairNetwork& network, std::size_t rows, bo
   const std::size_t blocks = network.shape().num_blocks;
   const std::size_t size = rows * width_;
   for (Scratch& scratch : scratch_) {
-    // Whole-step batch norm keeps only `a` and `e` per thread; all else lives in the step's own memory.
-    const std::size_t count = whole_step_in_memory ? 2 : 2 * blocks + 5;
+    // Whole-step batch norm has only `a`, `e`, z[0] and z.back() per thread; all else lives in the step's own memory.
+    const std::size_t count = whole_step_in_memory ? 4 : 2 * blocks + 5;
     if (scratch.memory.size() < count * size) scratch.memory.resize(count * size);
     scratch.logits.resize(std::max(scratch.logits.size(), rows));
     scratch.d_logits.resize(std::max(scratch.d_logits.size(), rows));
@@ -90,7 +82,11 @@ void PairEngine::resize_scratch(const PairNetwork& network, std::size_t rows, bo
     b.e = take();
     b.row_mean = scratch.row_norms.data();
     b.row_rstd = b.row_mean + 2 * blocks * rows;
-    if (whole_step_in_memory) continue;
+    if (whole_step_in_memory) {
+      b.z.front() = take();
+      if (blocks > 0) b.z.back() = take();
+      continue;
+    }
     for (float*& z : b.z) z = take();
     for (float*& t : b.t) t = take();
     b.d = take();
@@ -161,167 +157,6 @@ void PairEngine::fused_step(const PairNetwork& network, const PairBatch& batch, 
     lane.loss += row_losses(group, loss, scratch.logits.data(), scratch.d_logits.data(), scale);
     pass.backward(rows, scratch.buffers, scratch.d_logits.data(), lane.gradient.data());
     input_backward(network, batch, group, scratch.buffers.dz, scratch, lane);
-  });
-}
-
-const tile::Buffers& PairEngine::step_buffers(const Group& group, Scratch& scratch) {
-  const std::size_t offset = group.first_row * columns_ * width_;
-  tile::Buffers& b = scratch.buffers;
-  for (std::size_t i = 0; i < step_z_.size(); ++i) b.z[i] = step_z_[i].data() + offset;
-  for (std::size_t i = 0; i < step_t_.size(); ++i) b.t[i] = step_t_[i].data() + offset;
-  b.d = step_d_.data() + offset;
-  b.dz = step_dz_.data() + offset;
-  return b;
-}
-
-void PairEngine::clear_sums() {
-  for (Lane& lane : lanes_) std::fill(lane.sums.begin(), lane.sums.end(), 0.0);
-}
-
-std::vector<double>& PairEngine::add_sums() {
-  for (std::size_t lane = 1; lane < kNumLanes; ++lane) {
-    for (std::size_t c = 0; c < 2 * width_; ++c) lanes_[0].sums[c] += lanes_[lane].sums[c];
-  }
-  return lanes_[0].sums;
-}
-
-/// Moments (about the running mean, which keeps the squares small) -> affine map of this batch and new running values.
-void PairEngine::finish_batch_statistics(PairNetwork& network, std::size_t i, int which) {
-  const std::vector<double>& sums = add_sums();
-  const double n = static_cast<double>(step_logits_.size());
-  float* running_mean = network.statistics().data() + network.running_mean(i, which);
-  float* running_variance = network.statistics().data() + network.running_variance(i, which);
-  const PairNetwork::BlockOffsets at = network.block(i);
-  const float* gain = network.weights().data() + (which ? at.gain2 : at.gain1);
-  const float* shift = network.weights().data() + (which ? at.shift2 : at.shift1);
-  tile::PackedNetwork::Block& block = packed_.blocks[i];
-  AlignedVector<float>& mean = batch_mean_[2 * i + static_cast<std::size_t>(which)];
-  AlignedVector<float>& rstd = batch_rstd_[2 * i + static_cast<std::size_t>(which)];
-  constexpr double kMomentum = PairNetwork::kBatchNormMomentum;
-  for (std::size_t c = 0; c < width_; ++c) {
-    const double offset = sums[c] / n;
-    const double batch_mean = running_mean[c] + offset;
-    const double variance = std::max(0.0, sums[width_ + c] / n - offset * offset);
-    const double inverse = 1.0 / std::sqrt(variance + PairNetwork::kBatchNormEps);
-    mean[c] = static_cast<float>(batch_mean);
-    rstd[c] = static_cast<float>(inverse);
-    block.scale[which][c] = static_cast<float>(gain[c] * inverse);
-    block.shift[which][c] = static_cast<float>(shift[c] - batch_mean * gain[c] * inverse);
-    const double unbiased = n > 1 ? variance * n / (n - 1) : variance;
-    running_mean[c] = static_cast<float>((1 - kMomentum) * running_mean[c] + kMomentum * batch_mean);
-    running_variance[c] = static_cast<float>((1 - kMomentum) * running_variance[c] + kMomentum * unbiased);
-  }
-}
-
-/// Sums of the way back -> gradients of gain and shift, and dz = c0 d + c1 + c2 (z - mean).
-void PairEngine::batch_norm_coefficients(PairNetwork& network, std::size_t i, int which) {
-  const std::vector<double>& sums = add_sums();
-  const double n = static_cast<double>(step_logits_.size());
-  const PairNetwork::BlockOffsets at = network.block(i);
-  const AlignedVector<float>& rstd = batch_rstd_[2 * i + static_cast<std::size_t>(which)];
-  const AlignedVector<float>& scale = packed_.blocks[i].scale[which];
-  float* d_gain = lanes_[0].gradient.data() + (which ? at.gain2 : at.gain1);
-  float* d_shift = lanes_[0].gradient.data() + (which ? at.shift2 : at.shift1);
-  for (std::size_t c = 0; c < width_; ++c) {
-    const double r = rstd[c];
-    d_shift[c] += static_cast<float>(sums[c]);
-    d_gain[c] += static_cast<float>(r * sums[width_ + c]);
-    c0_[c] = scale[c];
-    c1_[c] = static_cast<float>(-scale[c] * sums[c] / n);
-    c2_[c] = static_cast<float>(-scale[c] * r * r * sums[width_ + c] / n);
-  }
-}
-
-void PairEngine::batch_norm_step(PairNetwork& network, const PairBatch& batch, const RowLoss& loss) {
-  const std::size_t blocks = network.shape().num_blocks;
-  const std::size_t pairs = batch.x.rows * columns_;
-  step_z_.resize(blocks + 1);
-  step_t_.resize(blocks);
-  for (auto& z : step_z_) z.resize(pairs * width_);
-  for (auto& t : step_t_) t.resize(pairs * width_);
-  step_d_.resize(pairs * width_);
-  step_dz_.resize(pairs * width_);
-  step_logits_.resize(pairs);
-  step_d_logits_.resize(pairs);
-  for (auto* of_layers : {&batch_mean_, &batch_rstd_}) {
-    of_layers->resize(2 * blocks);
-    for (AlignedVector<float>& values : *of_layers) values.resize(width_);
-  }
-  for (AlignedVector<float>* c : {&c0_, &c1_, &c2_}) c->resize(width_);
-
-  const tile::Pass pass(network, packed_, kernels_);
-  const float scale = 1.0f / static_cast<float>(batch.x.rows);
-  // One stage for all groups; `stage(rows, buffers, group, lane, scratch)`.
-  const auto run = [&](const auto& stage) {
-    clear_sums();
-    for_groups([&](const Group& group, std::size_t lane, std::size_t worker) {
-      stage(group.num_rows * columns_, step_buffers(group, scratch_[worker]), group, lanes_[lane],
-            scratch_[worker]);
-    });
-  };
-  const auto moments = [&](const float* z, std::size_t rows, std::size_t i, int which, Lane& lane) {
-    kernels_.column_moments(z, rows, width_, network.statistics().data() + network.running_mean(i, which),
-                            lane.sums.data(), lane.sums.data() + width_);
-  };
-  const auto norm_sums = [&](std::size_t i, int which, const float* z, float* d, std::size_t rows,
-                             Lane& lane) {
-    const tile::PackedNetwork::Block& block = packed_.blocks[i];
-    kernels_.batch_norm_sums(z, rows, width_, block.scale[which].data(), block.shift[which].data(),
-                             batch_mean_[2 * i + static_cast<std::size_t>(which)].data(), d, lane.sums.data(),
-                             lane.sums.data() + width_);
-  };
-  const auto norm_backward = [&](std::size_t i, int which, const float* z, const float* d, std::size_t rows,
-                                 bool accumulate, float* dz) {
-    kernels_.batch_norm_backward(z, d, rows, width_, c0_.data(), c1_.data(), c2_.data(),
-                                 batch_mean_[2 * i + static_cast<std::size_t>(which)].data(), accumulate, dz);
-  };
-
-  run([&](std::size_t rows, const tile::Buffers& b, const Group& group, Lane& lane, Scratch&) {
-    forward_input(batch, group, b.z[0]);
-    if (blocks > 0) moments(b.z[0], rows, 0, 0, lane);
-  });
-  for (std::size_t i = 0; i < blocks; ++i) {
-    finish_batch_statistics(network, i, 0);
-    run([&](std::size_t rows, const tile::Buffers& b, const Group&, Lane& lane, Scratch&) {
-      pass.activate(i, 0, rows, b);
-      pass.first_linear(i, rows, b);
-      moments(b.t[i], rows, i, 1, lane);
-    });
-    finish_batch_statistics(network, i, 1);
-    run([&](std::size_t rows, const tile::Buffers& b, const Group&, Lane& lane, Scratch&) {
-      pass.activate(i, 1, rows, b);
-      pass.second_linear(i, rows, b);
-      if (i + 1 < blocks) moments(b.z[i + 1], rows, i + 1, 0, lane);
-    });
-  }
-  run([&](std::size_t rows, const tile::Buffers& b, const Group& group, Lane& lane, Scratch&) {
-    float* logits = step_logits_.data() + group.first_row * columns_;
-    float* d_logits = step_d_logits_.data() + group.first_row * columns_;
-    pass.output(rows, b, logits);
-    lane.loss += row_losses(group, loss, logits, d_logits, scale);
-    pass.output_backward(rows, b, d_logits, lane.gradient.data());
-  });
-  for (std::size_t i = blocks; i-- > 0;) {
-    run([&](std::size_t rows, const tile::Buffers& b, const Group&, Lane& lane, Scratch&) {
-      pass.activate(i, 1, rows, b);
-      pass.second_linear_backward(i, rows, b, lane.gradient.data());
-      norm_sums(i, 1, b.t[i], b.d, rows, lane);
-    });
-    batch_norm_coefficients(network, i, 1);
-    run([&](std::size_t rows, const tile::Buffers& b, const Group&, Lane& lane, Scratch&) {
-      norm_backward(i, 1, b.t[i], b.d, rows, false, b.d);
-      pass.activate(i, 0, rows, b);
-      pass.first_linear_backward(i, rows, b, lane.gradient.data());
-      norm_sums(i, 0, b.z[i], b.e, rows, lane);
-      std::copy_n(b.e, rows * width_, b.d);
-    });
-    batch_norm_coefficients(network, i, 0);
-    run([&](std::size_t rows, const tile::Buffers& b, const Group&, Lane&, Scratch&) {
-      norm_backward(i, 0, b.z[i], b.d, rows, true, b.dz);
-    });
-  }
-  run([&](std::size_t, const tile::Buffers& b, const Group& group, Lane& lane, Scratch& scratch) {
-    input_backward(network, batch, group, b.dz, scratch, lane);
   });
 }
 

@@ -45,8 +45,14 @@ class PairEngine final : public PairNetworkStep {
   void prepare(const PairNetwork& network, const PairBatch& batch, bool backward);
   void resize_scratch(const PairNetwork& network, std::size_t rows, bool whole_step_in_memory);
   void input_rows(const PairNetwork& network, const PairBatch& batch);
+  /// body(group, lane number, worker), in order within a lane.
   template <class Body>
-  void for_groups(const Body& body);  // body(group, lane number, worker) in order within a lane
+  void for_groups(const Body& body) {
+    pool_.run(kNumLanes, [&](std::size_t lane, int worker) {
+      for (std::size_t g = lane_first_[lane]; g < lane_first_[lane + 1]; ++g)
+        body(groups_[g], lane, static_cast<std::size_t>(worker));
+    });
+  }
 
   void forward_input(const PairBatch& batch, const Group& group, float* z) const;
   void input_backward(const PairNetwork& network, const PairBatch& batch, const Group& group, const float* dz,
@@ -55,13 +61,35 @@ class PairEngine final : public PairNetworkStep {
                     float scale) const;
 
   void fused_step(const PairNetwork& network, const PairBatch& batch, const RowLoss& loss);
+
+  // Exact batch norm: batch_norm_step.cc.
+  struct WholeStep;
+  struct Tile {  // a group on its way through one pass
+    const Group& group;
+    std::size_t rows;
+    const tile::Buffers& buffers;
+    Lane& lane;
+    Scratch& scratch;
+  };
   void batch_norm_step(PairNetwork& network, const PairBatch& batch, const RowLoss& loss);
+  void batch_norm_forward(const WholeStep& step);
+  void batch_norm_turn(const WholeStep& step);
+  void batch_norm_backward(const WholeStep& step);
+  void back_to_block(const WholeStep& step, std::size_t i, const Tile& tile);
+  void block_input(const WholeStep& step, std::size_t i, const Tile& tile) const;
+  void residual_stream(const WholeStep& step, std::size_t i, const Tile& tile) const;
+  void add_moments(const WholeStep& step, std::size_t i, int which, const Tile& tile) const;
+  void add_norm_sums(std::size_t i, int which, const Tile& tile) const;
+  void norm_backward(std::size_t i, int which, const Tile& tile) const;
+  template <class Stages>
+  void pass_over_groups(const Stages& stages);
+  void resize_whole_step(std::size_t blocks, std::size_t pairs);
   /// The thread's buffers, pointed at the group's part of the step's memory.
   const tile::Buffers& step_buffers(const Group& group, Scratch& scratch);
-  void clear_sums();
   std::vector<double>& add_sums();
   void finish_batch_statistics(PairNetwork& network, std::size_t i, int which);
   void batch_norm_coefficients(PairNetwork& network, std::size_t i, int which);
+
   void finish_gradient(const PairNetwork& network, const PairBatch& batch, std::span<float> gradient);
 
   const PairKernels& kernels_;

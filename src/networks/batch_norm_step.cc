@@ -1,0 +1,218 @@
+// Exact batch norm: statistics are sums over all pairs of a step, so a pass goes through all groups between two of them.
+#include <algorithm>
+#include <cmath>
+
+#include "networks/pair_engine.h"
+
+namespace nrec {
+
+/// What all passes of a step share.
+struct PairEngine::WholeStep {
+  PairNetwork& network;
+  const PairBatch& batch;
+  const RowLoss& loss;
+  tile::Pass pass;
+  std::size_t blocks;
+};
+
+const tile::Buffers& PairEngine::step_buffers(const Group& group, Scratch& scratch) {
+  const std::size_t offset = group.first_row * columns_ * width_;
+  tile::Buffers& b = scratch.buffers;
+  for (std::size_t i = 0; i < step_z_.size(); ++i) b.z[i + 1] = step_z_[i].data() + offset;
+  for (std::size_t i = 0; i < step_t_.size(); ++i) b.t[i] = step_t_[i].data() + offset;
+  b.d = step_d_.data() + offset;
+  b.dz = step_dz_.data() + offset;
+  return b;
+}
+
+std::vector<double>& PairEngine::add_sums() {
+  for (std::size_t lane = 1; lane < kNumLanes; ++lane) {
+    for (std::size_t c = 0; c < 2 * width_; ++c) lanes_[0].sums[c] += lanes_[lane].sums[c];
+  }
+  return lanes_[0].sums;
+}
+
+/// Moments (about the running mean, which keeps the squares small) -> affine map of this batch and new running values.
+void PairEngine::finish_batch_statistics(PairNetwork& network, std::size_t i, int which) {
+  const std::vector<double>& sums = add_sums();
+  const double n = static_cast<double>(step_logits_.size());
+  float* running_mean = network.statistics().data() + network.running_mean(i, which);
+  float* running_variance = network.statistics().data() + network.running_variance(i, which);
+  const PairNetwork::BlockOffsets at = network.block(i);
+  const float* gain = network.weights().data() + (which ? at.gain2 : at.gain1);
+  const float* shift = network.weights().data() + (which ? at.shift2 : at.shift1);
+  tile::PackedNetwork::Block& block = packed_.blocks[i];
+  AlignedVector<float>& mean = batch_mean_[2 * i + static_cast<std::size_t>(which)];
+  AlignedVector<float>& rstd = batch_rstd_[2 * i + static_cast<std::size_t>(which)];
+  constexpr double kMomentum = PairNetwork::kBatchNormMomentum;
+  for (std::size_t c = 0; c < width_; ++c) {
+    const double offset = sums[c] / n;
+    const double batch_mean = running_mean[c] + offset;
+    const double variance = std::max(0.0, sums[width_ + c] / n - offset * offset);
+    const double inverse = 1.0 / std::sqrt(variance + PairNetwork::kBatchNormEps);
+    mean[c] = static_cast<float>(batch_mean);
+    rstd[c] = static_cast<float>(inverse);
+    block.scale[which][c] = static_cast<float>(gain[c] * inverse);
+    block.shift[which][c] = static_cast<float>(shift[c] - batch_mean * gain[c] * inverse);
+    const double unbiased = n > 1 ? variance * n / (n - 1) : variance;
+    running_mean[c] = static_cast<float>((1 - kMomentum) * running_mean[c] + kMomentum * batch_mean);
+    running_variance[c] = static_cast<float>((1 - kMomentum) * running_variance[c] + kMomentum * unbiased);
+  }
+}
+
+/// Sums of the way back -> gradients of gain and shift, and dz = c0 d + c1 + c2 (z - mean).
+void PairEngine::batch_norm_coefficients(PairNetwork& network, std::size_t i, int which) {
+  const std::vector<double>& sums = add_sums();
+  const double n = static_cast<double>(step_logits_.size());
+  const PairNetwork::BlockOffsets at = network.block(i);
+  const AlignedVector<float>& rstd = batch_rstd_[2 * i + static_cast<std::size_t>(which)];
+  const AlignedVector<float>& scale = packed_.blocks[i].scale[which];
+  float* d_gain = lanes_[0].gradient.data() + (which ? at.gain2 : at.gain1);
+  float* d_shift = lanes_[0].gradient.data() + (which ? at.shift2 : at.shift1);
+  for (std::size_t c = 0; c < width_; ++c) {
+    const double r = rstd[c];
+    d_shift[c] += static_cast<float>(sums[c]);
+    d_gain[c] += static_cast<float>(r * sums[width_ + c]);
+    c0_[c] = scale[c];
+    c1_[c] = static_cast<float>(-scale[c] * sums[c] / n);
+    c2_[c] = static_cast<float>(-scale[c] * r * r * sums[width_ + c] / n);
+  }
+}
+
+void PairEngine::resize_whole_step(std::size_t blocks, std::size_t pairs) {
+  step_z_.resize(blocks > 0 ? blocks - 1 : 0);
+  step_t_.resize(blocks);
+  for (auto& z : step_z_) z.resize(pairs * width_);
+  for (auto& t : step_t_) t.resize(pairs * width_);
+  step_d_.resize(pairs * width_);
+  step_dz_.resize(pairs * width_);
+  step_logits_.resize(pairs);
+  step_d_logits_.resize(pairs);
+  for (auto* of_layers : {&batch_mean_, &batch_rstd_}) {
+    of_layers->resize(2 * blocks);
+    for (AlignedVector<float>& values : *of_layers) values.resize(width_);
+  }
+  for (AlignedVector<float>* c : {&c0_, &c1_, &c2_}) c->resize(width_);
+}
+
+template <class Stages>
+void PairEngine::pass_over_groups(const Stages& stages) {
+  for (Lane& lane : lanes_) std::fill(lane.sums.begin(), lane.sums.end(), 0.0);
+  for_groups([&](const Group& group, std::size_t lane, std::size_t worker) {
+    stages(Tile{group, group.num_rows * columns_, step_buffers(group, scratch_[worker]), lanes_[lane],
+                scratch_[worker]});
+  });
+}
+
+/// z[0] takes less to make again than to keep: sums of two rows that are in cache.
+void PairEngine::block_input(const WholeStep& step, std::size_t i, const Tile& tile) const {
+  if (i == 0) forward_input(step.batch, tile.group, tile.buffers.z[0]);
+}
+
+/// z[i] from the block in front of it, or from the input layer.
+void PairEngine::residual_stream(const WholeStep& step, std::size_t i, const Tile& tile) const {
+  if (i == 0) return block_input(step, 0, tile);
+  block_input(step, i - 1, tile);
+  step.pass.activate(i - 1, 1, tile.rows, tile.buffers);
+  step.pass.second_linear(i - 1, tile.rows, tile.buffers);
+}
+
+void PairEngine::add_moments(const WholeStep& step, std::size_t i, int which, const Tile& tile) const {
+  const float* z = which ? tile.buffers.t[i] : tile.buffers.z[i];
+  kernels_.column_moments(z, tile.rows, width_,
+                          step.network.statistics().data() + step.network.running_mean(i, which),
+                          tile.lane.sums.data(), tile.lane.sums.data() + width_);
+}
+
+void PairEngine::add_norm_sums(std::size_t i, int which, const Tile& tile) const {
+  const tile::PackedNetwork::Block& block = packed_.blocks[i];
+  const float* z = which ? tile.buffers.t[i] : tile.buffers.z[i];
+  float* d = which ? tile.buffers.d : tile.buffers.e;
+  kernels_.batch_norm_sums(z, tile.rows, width_, block.scale[which].data(), block.shift[which].data(),
+                           batch_mean_[2 * i + static_cast<std::size_t>(which)].data(), d,
+                           tile.lane.sums.data(), tile.lane.sums.data() + width_);
+}
+
+/// In front of t the gradient is replaced; in front of z it is added to that of the residual stream.
+void PairEngine::norm_backward(std::size_t i, int which, const Tile& tile) const {
+  const tile::Buffers& b = tile.buffers;
+  kernels_.batch_norm_backward(which ? b.t[i] : b.z[i], b.d, tile.rows, width_, c0_.data(), c1_.data(),
+                               c2_.data(), batch_mean_[2 * i + static_cast<std::size_t>(which)].data(),
+                               which == 0, which ? b.d : b.dz);
+}
+
+/// Up to the input of the last block's second linear layer; the statistics of all layers.
+void PairEngine::batch_norm_forward(const WholeStep& step) {
+  for (std::size_t i = 0; i < step.blocks; ++i) {
+    pass_over_groups([&](const Tile& tile) {
+      residual_stream(step, i, tile);
+      add_moments(step, i, 0, tile);
+    });
+    finish_batch_statistics(step.network, i, 0);
+    pass_over_groups([&](const Tile& tile) {
+      block_input(step, i, tile);
+      step.pass.activate(i, 0, tile.rows, tile.buffers);
+      step.pass.first_linear(i, tile.rows, tile.buffers);
+      add_moments(step, i, 1, tile);
+    });
+    finish_batch_statistics(step.network, i, 1);
+  }
+}
+
+/// From there to the loss and back to the same place: no sum over all pairs in between.
+void PairEngine::batch_norm_turn(const WholeStep& step) {
+  const float scale = 1.0f / static_cast<float>(step.batch.x.rows);
+  pass_over_groups([&](const Tile& tile) {
+    const std::size_t at = tile.group.first_row * columns_;
+    float* logits = step_logits_.data() + at;
+    float* d_logits = step_d_logits_.data() + at;
+    residual_stream(step, step.blocks, tile);
+    step.pass.output(tile.rows, tile.buffers, logits);
+    tile.lane.loss += row_losses(tile.group, step.loss, logits, d_logits, scale);
+    step.pass.output_backward(tile.rows, tile.buffers, d_logits, tile.lane.gradient.data());
+    back_to_block(step, step.blocks, tile);
+  });
+}
+
+/// From the gradient of z[i] to that of what is in front of it: the second linear layer of block i - 1 (whose `a` is
+/// activated), or the input layer.
+void PairEngine::back_to_block(const WholeStep& step, std::size_t i, const Tile& tile) {
+  if (i == 0) {
+    input_backward(step.network, step.batch, tile.group, tile.buffers.dz, tile.scratch, tile.lane);
+    return;
+  }
+  step.pass.second_linear_backward(i - 1, tile.rows, tile.buffers, tile.lane.gradient.data());
+  add_norm_sums(i - 1, 1, tile);
+}
+
+void PairEngine::batch_norm_backward(const WholeStep& step) {
+  for (std::size_t i = step.blocks; i-- > 0;) {
+    batch_norm_coefficients(step.network, i, 1);
+    pass_over_groups([&](const Tile& tile) {
+      norm_backward(i, 1, tile);
+      block_input(step, i, tile);
+      step.pass.activate(i, 0, tile.rows, tile.buffers);
+      step.pass.first_linear_backward(i, tile.rows, tile.buffers, tile.lane.gradient.data());
+      add_norm_sums(i, 0, tile);
+      std::copy_n(tile.buffers.e, tile.rows * width_, tile.buffers.d);
+    });
+    batch_norm_coefficients(step.network, i, 0);
+    pass_over_groups([&](const Tile& tile) {
+      block_input(step, i, tile);
+      norm_backward(i, 0, tile);
+      if (i > 0) step.pass.activate(i - 1, 1, tile.rows, tile.buffers);
+      back_to_block(step, i, tile);
+    });
+  }
+}
+
+void PairEngine::batch_norm_step(PairNetwork& network, const PairBatch& batch, const RowLoss& loss) {
+  const std::size_t blocks = network.shape().num_blocks;
+  resize_whole_step(blocks, batch.x.rows * columns_);
+  const WholeStep step{network, batch, loss, tile::Pass(network, packed_, kernels_), blocks};
+  batch_norm_forward(step);
+  batch_norm_turn(step);
+  batch_norm_backward(step);
+}
+
+}  // namespace nrec
