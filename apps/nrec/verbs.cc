@@ -10,6 +10,7 @@
 #include "nrec/core/environment.h"
 #include "nrec/core/error.h"
 #include "nrec/io/json.h"
+#include "nrec/kernels/dispatch.h"
 #include "progress_sink.h"
 
 namespace nrec::app {
@@ -45,10 +46,12 @@ void require_check(const ProgramOptions& options, const CheckOptions& check) {
 
 RunOptions with_environment(RunOptions options) {
   const std::string isa = environment_isa();
-  if (options.isa != "auto" || isa.empty()) return options;
-  OptionTable table;
-  nrec::describe(table, options);
-  apply({"run", "isa", {isa}, "environment variable NREC_ISA"}, table);
+  if (options.isa == "auto" && !isa.empty()) {
+    OptionTable table;
+    nrec::describe(table, options);
+    apply({"run", "isa", {isa}, "environment variable NREC_ISA"}, table);
+  }
+  if (options.precision != "auto") options.isa = resolve_isa(options.isa, options.precision);
   return options;
 }
 

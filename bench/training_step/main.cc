@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cstdio>
 #include <fstream>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -85,6 +86,7 @@ double median(std::vector<double> values) {
 /// A step that is timed in turn with others.
 struct Contender {
   std::string name;
+  std::string isa;  // whose peak it is compared with
   Setting setting;
   Norm norm;
   std::unique_ptr<StepProblem> problem;
@@ -93,8 +95,10 @@ struct Contender {
   std::vector<double> seconds;
   std::vector<double> shares;  // of the peak beside each of them
 
-  Contender(const std::string& who, const Setting& size, Norm kind, ThreadPool& pool)
+  Contender(const std::string& who, const std::string& peak_isa, const Setting& size, Norm kind,
+            ThreadPool& pool)
       : name(who),
+        isa(peak_isa),
         setting(size),
         norm(kind),
         problem(std::make_unique<StepProblem>(size, kind)),
@@ -106,15 +110,19 @@ struct Contender {
   }
 };
 
+/// Bursts of all instruction sets.
+using Peaks = std::map<std::string, std::vector<double>>;
+
 /// Times a step between two series of bursts; all bursts are added to `peaks`.
-void time_step(Contender& contender, std::string_view isa, ThreadPool& pool, std::vector<double>& peaks) {
-  std::vector<double> around = fma_bursts_gflops(isa, pool);
+void time_step(Contender& contender, ThreadPool& pool, Peaks& peaks) {
+  std::vector<double> around = peak_bursts_gflops(contender.isa, pool);
   const Stopwatch watch;
   contender.run();
   const double seconds = watch.seconds();
-  const std::vector<double> after = fma_bursts_gflops(isa, pool);
+  const std::vector<double> after = peak_bursts_gflops(contender.isa, pool);
   around.insert(around.end(), after.begin(), after.end());
-  peaks.insert(peaks.end(), around.begin(), around.end());
+  std::vector<double>& all = peaks[contender.isa];
+  all.insert(all.end(), around.begin(), around.end());
   contender.seconds.push_back(seconds);
   contender.shares.push_back(around.empty() ? 0.0
                                             : contender.setting.flops() / seconds * 1e-9 / median(around));
@@ -128,13 +136,22 @@ std::string processor() {
   return "unknown";
 }
 
+bool has_amx() {
+  for (const IsaStatus& status : isa_list()) {
+    if (status.name == "amx") return status.available;
+  }
+  return false;
+}
+
 std::vector<Setting> settings(bool quick) {
   std::vector<Setting> list = {{50, 2, 9, 1024}, {128, 3, 9, 1024}};
   if (!quick) list.push_back({128, 3, 99, 1024});
   return list;
 }
 
-void report(const Contender& contender, const StepDifference& difference, double peak, int threads) {
+void report(const Contender& contender, const StepDifference& difference, const std::vector<double>& peaks,
+            int threads) {
+  const double peak = peaks.empty() ? 0.0 : *std::max_element(peaks.begin(), peaks.end());
   const double seconds = median(contender.seconds), gflops = contender.setting.flops() / seconds * 1e-9;
   const Setting& s = contender.setting;
   fmt::print(
@@ -162,9 +179,10 @@ void run(const Arguments& arguments) {
       processor(), __VERSION__, isa, pool.num_threads(), arguments.repeats);
   std::vector<Contender> contenders;
   for (const auto& [setting, norm] : all) {
-    contenders.emplace_back(isa, setting, norm, pool);
+    contenders.emplace_back(isa, isa, setting, norm, pool);
+    if (arguments.isa == "auto" && has_amx()) contenders.emplace_back("amx", "amx", setting, norm, pool);
     if (has_onednn() && can_compose(setting.hidden, norm))
-      contenders.emplace_back("onednn", setting, norm, pool);
+      contenders.emplace_back("onednn", isa, setting, norm, pool);
   }
   // The first step takes memory; its result is the one to compare.
   for (Contender& contender : contenders) {
@@ -174,14 +192,13 @@ void run(const Arguments& arguments) {
     if (!arguments.dump.empty() && contender.name == isa)
       contender.problem->dump(arguments.dump, loss, contender.gradient);
   }
-  std::vector<double> peaks;
+  Peaks peaks;
   for (int i = 0; i < arguments.repeats; ++i) {  // in turn, so that a slow moment hits all
-    for (Contender& contender : contenders) time_step(contender, isa, pool, peaks);
+    for (Contender& contender : contenders) time_step(contender, pool, peaks);
   }
-  const double peak = peaks.empty() ? 0.0 : *std::max_element(peaks.begin(), peaks.end());
   for (const Contender& contender : contenders)
-    report(contender, difference_from_ref(contender.name, contender.setting, contender.norm, pool), peak,
-           pool.num_threads());
+    report(contender, difference_from_ref(contender.name, contender.setting, contender.norm, pool),
+           peaks[contender.isa], pool.num_threads());
 }
 
 }  // namespace

@@ -102,6 +102,7 @@ Record cell_identity(const BenchmarkOptions& options, const BenchmarkCell& cell,
   record.set("command", "benchmark");
   record.set("nrec_version", nrec_version());
   record.set("isa", resolve_isa(run.isa));
+  record.set("precision", precision_of(run.isa));
   record.set("task", cell.task);
   record.set("algorithm", cell.algorithm);
   record.set("budget", RecordValue(cell.budget));

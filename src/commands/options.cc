@@ -95,6 +95,9 @@ void describe_without_seed(OptionTable& table, RunOptions& options) {
   for (const IsaStatus& isa : isa_list()) isas.push_back(isa.name);
   table.add(section, "isa", &options.isa, isas,
             "instruction set of the kernels; the environment variable NREC_ISA sets it, too");
+  table.add(section, "precision", &options.precision, {"auto", "f32", "bf16"},
+            "of the operands of hidden layers; auto: f32, unless isa names one of bf16. bf16 needs AMX; with "
+            "isa avx2 or ref it is rounded in software, which is slow");
 }
 
 void describe(OptionTable& table, Problem& problem) {

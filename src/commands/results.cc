@@ -65,6 +65,7 @@ Record started_record(std::string_view command, const OutputOptions& output, con
   record.set("created_at", utc_now());
   record.set("seed", RecordValue(static_cast<std::int64_t>(run.seed)));
   record.set("isa", resolve_isa(run.isa));
+  record.set("precision", precision_of(run.isa));
   record.set("threads", run.pool.num_threads());
   return record;
 }

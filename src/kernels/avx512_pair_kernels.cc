@@ -162,6 +162,8 @@ PairKernels make_table() {
   table.name = "avx512";
   table.gemm = gemm;
   table.gemm_weights = gemm_weights;
+  table.hidden_gemm = gemm;
+  table.hidden_gemm_weights = gemm_weights;
   return table;
 }
 

@@ -1,5 +1,13 @@
 #include "nrec/kernels/dispatch.h"
 
+#if defined(__x86_64__) && defined(__linux__)
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
+#include <cstdint>
+#include <utility>
+
 #include "kernels/pair_kernels_isa.h"
 #include "nrec/core/error.h"
 #include "nrec/core/suggest.h"
@@ -25,26 +33,66 @@ bool cpu_has_avx512() {
 #endif
 }
 
+#if defined(__x86_64__) && defined(__linux__)
+constexpr int kAskSupported = 0x1021,
+              kAskPermission = 0x1023;  // arch_prctl: ARCH_GET_XCOMP_SUPP, ARCH_REQ_XCOMP_PERM
+constexpr int kTileData = 18;           // the state component of tiles
+
+bool cpu_has_amx() {
+  std::uint64_t components = 0;
+  return cpu_has_avx512() && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
+         __builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("amx-tile") &&
+         __builtin_cpu_supports("amx-bf16") && syscall(SYS_arch_prctl, kAskSupported, &components) == 0 &&
+         (components >> kTileData & 1U) != 0;
+}
+
+/// Linux wants to be asked once per process before tiles are used.
+bool may_use_tiles() {
+  static const bool granted = syscall(SYS_arch_prctl, kAskPermission, kTileData) == 0;
+  return granted;
+}
+#else
+bool cpu_has_amx() { return false; }
+bool may_use_tiles() { return false; }
+#endif
+
 const PairKernels* table_of(std::string_view isa) {
 #if defined(__x86_64__)
+  if (isa == "amx") return &amx::pair_kernels_table();
   if (isa == "avx512") return &avx512::pair_kernels_table();
   if (isa == "avx2") return &avx2::pair_kernels_table();
+  if (isa == "avx2_bf16") return &rounded::avx2_table();
 #endif
-  return isa == "ref" ? &ref::pair_kernels_table() : nullptr;
+  return isa == "ref" ? &ref::pair_kernels_table() : &rounded::ref_table();
+}
+
+IsaStatus status_of(std::string name, std::string precision, bool available, std::string_view reason) {
+  return {std::move(name), std::move(precision), available, available ? "" : std::string(reason)};
+}
+
+/// "a | b | c", of one precision or of all.
+std::string known_words(std::string_view precision) {
+  std::string words = "auto";
+  for (const IsaStatus& status : isa_list()) {
+    if (precision.empty() || status.precision == precision) words += " | " + status.name;
+  }
+  return words;
 }
 
 }  // namespace
 
 std::vector<IsaStatus> isa_list() {
-  std::vector<IsaStatus> list;
-  list.push_back({"avx512", cpu_has_avx512(), cpu_has_avx512() ? "" : "this CPU has no AVX-512F"});
-  list.push_back({"avx2", cpu_has_avx2(), cpu_has_avx2() ? "" : "this CPU has no AVX2 with FMA"});
-  list.push_back({"ref", true, ""});
-  return list;
+  constexpr std::string_view kNoAvx2 = "this CPU has no AVX2 with FMA";
+  return {
+      status_of("avx512", "f32", cpu_has_avx512(), "this CPU has no AVX-512F"),
+      status_of("avx2", "f32", cpu_has_avx2(), kNoAvx2),
+      status_of("ref", "f32", true, ""),
+      status_of("amx", "bf16", cpu_has_amx(), "this CPU or this kernel of the system has no AMX with bf16"),
+      status_of("avx2_bf16", "bf16", cpu_has_avx2(), kNoAvx2),
+      status_of("ref_bf16", "bf16", true, "")};
 }
 
 std::string resolve_isa(std::string_view request) {
-  std::vector<std::string> known = {"auto"};
   for (const IsaStatus& status : isa_list()) {
     if (request == "auto" && status.available) return status.name;
     if (request == status.name) {
@@ -52,13 +100,46 @@ std::string resolve_isa(std::string_view request) {
         throw UnsupportedError("isa = \"" + status.name + "\": " + status.reason + "; use \"auto\"");
       return status.name;
     }
-    known.push_back(status.name);
   }
-  std::string words;
-  for (const std::string& word : known) words += (words.empty() ? "" : " | ") + word;
-  throw ConfigError("isa = \"" + std::string(request) + "\" is unknown; it must be one of " + words);
+  throw ConfigError("isa = \"" + std::string(request) + "\" is unknown; it must be one of " +
+                    known_words(""));
 }
 
-const PairKernels& pair_kernels(std::string_view isa) { return *table_of(resolve_isa(isa)); }
+std::string resolve_isa(std::string_view request, std::string_view precision) {
+  if (precision != "auto" && precision != "f32" && precision != "bf16")
+    throw ConfigError("precision = \"" + std::string(precision) +
+                      "\" is unknown; it must be auto, f32 or bf16");
+  if (precision == "bf16" && (request == "avx2" || request == "ref"))
+    return resolve_isa(std::string(request) + "_bf16");
+  if (precision == "bf16" && request == "auto") {
+    if (cpu_has_amx()) return "amx";
+    throw UnsupportedError(
+        "precision = \"bf16\": this CPU or this kernel of the system has no AMX with bf16; use \"f32\", "
+        "which is faster here than "
+        "bf16 in software (isa = \"avx2\")");
+  }
+  const std::string isa = resolve_isa(request);
+  if (precision != "auto" && precision_of(isa) != precision) {
+    throw ConfigError("isa = \"" + isa + "\" is not of precision \"" + std::string(precision) +
+                      "\"; with that it must be one of " +
+                      (precision == "bf16" ? "auto | amx | avx2 | ref" : known_words(precision)));
+  }
+  return isa;
+}
+
+std::string precision_of(std::string_view isa) {
+  const std::string resolved = resolve_isa(isa);
+  for (const IsaStatus& status : isa_list()) {
+    if (status.name == resolved) return status.precision;
+  }
+  return "f32";
+}
+
+const PairKernels& pair_kernels(std::string_view isa) {
+  const std::string resolved = resolve_isa(isa);
+  if (resolved == "amx" && !may_use_tiles())
+    throw UnsupportedError("isa = \"amx\": the system does not give this process the tiles; use \"auto\"");
+  return *table_of(resolved);
+}
 
 }  // namespace nrec

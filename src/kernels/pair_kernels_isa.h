@@ -12,3 +12,11 @@ const PairKernels& pair_kernels_table();
 namespace nrec::avx512 {
 const PairKernels& pair_kernels_table();
 }
+namespace nrec::amx {
+const PairKernels& pair_kernels_table();
+}
+/// Precision bf16 on the float32 products of a table.
+namespace nrec::rounded {
+const PairKernels& ref_table();
+const PairKernels& avx2_table();
+}  // namespace nrec::rounded

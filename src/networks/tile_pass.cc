@@ -11,21 +11,25 @@ void PackedNetwork::pack(const PairNetwork& network, const PairKernels& kernels,
   const float* w = network.weights().data();
   blocks.resize(shape.num_blocks);
   zeros.assign(width, 0.0f);
-  const auto resize_and_pack = [&](AlignedVector<float>& packed, std::size_t offset, std::size_t rows,
-                                   bool transposed) {
+  const auto pack_input = [&](AlignedVector<float>& packed, std::size_t offset, std::size_t rows) {
     packed.resize(rows * width);
-    (transposed ? kernels.pack_transposed : kernels.pack)(w + offset, rows, width, packed.data());
+    kernels.pack(w + offset, rows, width, packed.data());
   };
-  resize_and_pack(theta_in, network.theta_in(), shape.dim_theta, false);
-  resize_and_pack(x_in, network.x_in(), shape.dim_x, false);
+  const auto pack_hidden = [&](AlignedVector<float>& packed, std::size_t offset, bool transposed) {
+    packed.resize(packed_floats(width, width));
+    (transposed ? kernels.hidden_pack_transposed : kernels.hidden_pack)(w + offset, width, width,
+                                                                        packed.data());
+  };
+  pack_input(theta_in, network.theta_in(), shape.dim_theta);
+  pack_input(x_in, network.x_in(), shape.dim_x);
   for (std::size_t i = 0; i < shape.num_blocks; ++i) {
     Block& block = blocks[i];
     const PairNetwork::BlockOffsets at = network.block(i);
-    resize_and_pack(block.w1, at.w1, width, false);
-    resize_and_pack(block.w2, at.w2, width, false);
+    pack_hidden(block.w1, at.w1, false);
+    pack_hidden(block.w2, at.w2, false);
     if (backward) {
-      resize_and_pack(block.w1_transposed, at.w1, width, true);
-      resize_and_pack(block.w2_transposed, at.w2, width, true);
+      pack_hidden(block.w1_transposed, at.w1, true);
+      pack_hidden(block.w2_transposed, at.w2, true);
     }
     for (const int which : {0, 1}) {
       block.scale[which].assign(width, 1.0f);
@@ -65,15 +69,15 @@ void Pass::activate(std::size_t i, int which, std::size_t rows, const Buffers& b
 
 void Pass::first_linear(std::size_t i, std::size_t rows, const Buffers& b) const {
   const std::size_t width = n_.width();
-  k_.gemm(b.a, width, rows, width, p_.blocks[i].w1.data(), width, weight(n_.block(i).b1), false, b.t[i],
-          width);
+  k_.hidden_gemm(b.a, width, rows, width, p_.blocks[i].w1.data(), width, weight(n_.block(i).b1), false,
+                 b.t[i], width);
 }
 
 void Pass::second_linear(std::size_t i, std::size_t rows, const Buffers& b) const {
   const std::size_t width = n_.width();
   if (b.z[i + 1] != b.z[i]) std::copy_n(b.z[i], rows * width, b.z[i + 1]);
-  k_.gemm(b.a, width, rows, width, p_.blocks[i].w2.data(), width, weight(n_.block(i).b2), true, b.z[i + 1],
-          width);
+  k_.hidden_gemm(b.a, width, rows, width, p_.blocks[i].w2.data(), width, weight(n_.block(i).b2), true,
+                 b.z[i + 1], width);
 }
 
 void Pass::output(std::size_t rows, const Buffers& b, float* logits) const {
@@ -93,20 +97,22 @@ void Pass::second_linear_backward(std::size_t i, std::size_t rows, const Buffers
   const std::size_t width = n_.width();
   const PairNetwork::BlockOffsets at = n_.block(i);
   if (gradient) {
-    k_.gemm_weights(b.a, width, b.dz, width, rows, width, width, gradient + at.w2);
+    k_.hidden_gemm_weights(b.a, width, b.dz, width, rows, width, width, gradient + at.w2);
     k_.column_sums(b.dz, rows, width, gradient + at.b2);
   }
-  k_.gemm(b.dz, width, rows, width, p_.blocks[i].w2_transposed.data(), width, nullptr, false, b.d, width);
+  k_.hidden_gemm(b.dz, width, rows, width, p_.blocks[i].w2_transposed.data(), width, nullptr, false, b.d,
+                 width);
 }
 
 void Pass::first_linear_backward(std::size_t i, std::size_t rows, const Buffers& b, float* gradient) const {
   const std::size_t width = n_.width();
   const PairNetwork::BlockOffsets at = n_.block(i);
   if (gradient) {
-    k_.gemm_weights(b.a, width, b.d, width, rows, width, width, gradient + at.w1);
+    k_.hidden_gemm_weights(b.a, width, b.d, width, rows, width, width, gradient + at.w1);
     k_.column_sums(b.d, rows, width, gradient + at.b1);
   }
-  k_.gemm(b.d, width, rows, width, p_.blocks[i].w1_transposed.data(), width, nullptr, false, b.e, width);
+  k_.hidden_gemm(b.d, width, rows, width, p_.blocks[i].w1_transposed.data(), width, nullptr, false, b.e,
+                 width);
 }
 
 void Pass::activate_backward(std::size_t i, int which, std::size_t rows, const Buffers& b,

@@ -137,5 +137,17 @@ TEST_F(Usage, TheEnvironmentChoosesKernelsWhereNothingElseDoes) {
   expect_in(outcome.err, "environment variable NREC_ISA: isa = \"mmx\" must be one of auto");
 }
 
+TEST_F(Usage, PrecisionIsInTheRecordAndMustFitTheKernels) {
+  write("p.toml", whole_);
+  EXPECT_EQ(run({"train", "p.toml", "--quiet", "--precision", "bf16"}, {{"NREC_ISA", "ref"}}).code, 0);
+  expect_in(content("p_run/record.json"), "\"isa\": \"ref_bf16\"");
+  expect_in(content("p_run/record.json"), "\"precision\": \"bf16\"");
+  EXPECT_EQ(run({"infer", "p.toml", "--resume", "--quiet", "--precision", "bf16", "--isa", "ref"}).code, 0);
+  expect_in(content("p_run/record.json"), "\"precision\": \"bf16\"");
+  const Outcome outcome = run({"train", "p.toml", "--overwrite", "--precision", "f32", "--isa", "ref_bf16"});
+  EXPECT_EQ(outcome.code, 3);
+  expect_in(outcome.err, "isa = \"ref_bf16\" is not of precision \"f32\"");
+}
+
 }  // namespace
 }  // namespace nrec::cli

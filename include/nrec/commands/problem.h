@@ -66,6 +66,7 @@ struct RunOptions {
   int threads = 0;                                              // 0: one per core
   double time_limit = std::numeric_limits<double>::infinity();  // seconds
   std::string isa = "auto";
+  std::string precision = "auto";  // "f32" | "bf16": of the operands of hidden layers
 };
 
 /// Everything that a problem file says. File names are as the program can open them: read_problem() has put

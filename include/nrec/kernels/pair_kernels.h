@@ -14,6 +14,13 @@ inline constexpr std::size_t padded_features(std::size_t width) {
   return (width + kFeatureBlock - 1) / kFeatureBlock * kFeatureBlock;
 }
 
+/// Room for the packed form of W[k, n], whatever the table, as a number of floats.
+inline constexpr std::size_t packed_floats(std::size_t k, std::size_t n) {
+  // bf16 pairs of 32 rows by 16 columns take half of the whole tiles; panels of floats never more than k n.
+  const std::size_t tiles = (k + 31) / 32 * 32 * ((n + 15) / 16 * 16) / 2;
+  return tiles > k * n ? tiles : k * n;
+}
+
 /// The arithmetic of the pair network, one table per instruction set; `ref` (double accumulation) is the truth.
 ///
 /// All matrices are float32, row-major, rows of `width` contiguous features (a multiple of kFeatureBlock) unless a
@@ -32,6 +39,15 @@ struct PairKernels {
   /// dW[k, n] += A[m, k]^T D[m, n].
   void (*gemm_weights)(const float* a, std::size_t lda, const float* d, std::size_t ldd, std::size_t m,
                        std::size_t k, std::size_t n, float* dw);
+
+  /// The same for hidden layers, where a table of precision bf16 rounds both operands of a product to bfloat16 (sums
+  /// and everything else stay float32); elsewhere they are the four above. `packed` holds packed_floats(k, n).
+  void (*hidden_pack)(const float* w, std::size_t k, std::size_t n, float* packed);
+  void (*hidden_pack_transposed)(const float* w, std::size_t k, std::size_t n, float* packed);
+  void (*hidden_gemm)(const float* a, std::size_t lda, std::size_t m, std::size_t k, const float* packed,
+                      std::size_t n, const float* bias, bool accumulate, float* c, std::size_t ldc);
+  void (*hidden_gemm_weights)(const float* a, std::size_t lda, const float* d, std::size_t ldd, std::size_t m,
+                              std::size_t k, std::size_t n, float* dw);
 
   /// out[r, :] = u[index[r], :] + v[:].
   void (*add_rows)(const float* u, const std::uint32_t* index, const float* v, std::size_t rows,

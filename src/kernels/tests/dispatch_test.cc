@@ -27,8 +27,9 @@ TEST(Dispatch, AutoIsTheBestAvailableAndRefIsAlwaysThere) {
       break;
     }
   }
-  EXPECT_TRUE(isa_list().back().available);
-  EXPECT_EQ(isa_list().back().name, "ref");
+  EXPECT_EQ(precision_of("auto"), "f32");
+  EXPECT_EQ(resolve_isa("ref"), "ref");
+  EXPECT_EQ(resolve_isa("ref_bf16"), "ref_bf16");
 }
 
 TEST(Dispatch, UnknownWordNamesTheKnownOnes) {
@@ -36,7 +37,39 @@ TEST(Dispatch, UnknownWordNamesTheKnownOnes) {
     resolve_isa("sse9");
     FAIL() << "no error";
   } catch (const ConfigError& error) {
-    EXPECT_EQ(std::string(error.what()), "isa = \"sse9\" is unknown; it must be one of auto | avx512 | avx2 | ref");
+    EXPECT_EQ(std::string(error.what()),
+              "isa = \"sse9\" is unknown; it must be one of auto | avx512 | avx2 | ref | amx | "
+              "avx2_bf16 | ref_bf16");
+  }
+}
+
+bool is_available(std::string_view isa) {
+  for (const IsaStatus& status : isa_list()) {
+    if (status.name == isa) return status.available;
+  }
+  return false;
+}
+
+TEST(Dispatch, PrecisionAndInstructionSetMustAgree) {
+  EXPECT_EQ(resolve_isa("ref", "auto"), "ref");
+  EXPECT_EQ(resolve_isa("ref", "f32"), "ref");
+  EXPECT_EQ(resolve_isa("ref", "bf16"), "ref_bf16");
+  EXPECT_EQ(resolve_isa("ref_bf16", "auto"), "ref_bf16");
+  EXPECT_EQ(resolve_isa("ref_bf16", "bf16"), "ref_bf16");
+  EXPECT_EQ(resolve_isa("auto", "f32"), resolve_isa("auto"));
+  EXPECT_THROW(resolve_isa("ref_bf16", "f32"), ConfigError);
+  EXPECT_THROW(resolve_isa("ref", "f16"), ConfigError);
+  if (is_available("avx2")) {
+    EXPECT_EQ(resolve_isa("avx2", "bf16"), "avx2_bf16");
+  }
+  if (is_available("avx512")) {
+    EXPECT_THROW(resolve_isa("avx512", "bf16"), ConfigError);
+  }
+  if (is_available("amx")) {
+    EXPECT_EQ(resolve_isa("auto", "bf16"), "amx");
+    EXPECT_THROW(resolve_isa("amx", "f32"), ConfigError);
+  } else {
+    EXPECT_THROW(resolve_isa("auto", "bf16"), UnsupportedError);
   }
 }
 

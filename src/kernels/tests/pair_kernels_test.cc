@@ -228,6 +228,112 @@ TEST(RefAdam, FirstStepMovesByTheLearningRate) {
   EXPECT_NEAR(w, 1.0f - rate, 1e-6);
 }
 
+TEST_P(PairKernelParity, HiddenLayersOfFloatTablesAreNotRounded) {
+  EXPECT_EQ(fast_->hidden_pack, fast_->pack);
+  EXPECT_EQ(fast_->hidden_pack_transposed, fast_->pack_transposed);
+  EXPECT_EQ(fast_->hidden_gemm, fast_->gemm);
+  EXPECT_EQ(fast_->hidden_gemm_weights, fast_->gemm_weights);
+}
+
+/// The nearest number with eight binary digits, ties to even; subnormal ones are zeros.
+double nearest_bf16(float value) {
+  int exponent = 0;
+  const double fraction = std::frexp(static_cast<double>(value), &exponent);
+  if (std::fabs(value) < std::ldexp(1.0, -126)) return 0.0;
+  return std::ldexp(std::nearbyint(std::ldexp(fraction, 8)), exponent - 8);
+}
+
+class Bf16Products : public PairKernelParity {
+ protected:
+  /// C += A W + bias, and W += A^T D, from rounded operands.
+  static std::vector<float> product(const std::vector<float>& a, std::size_t lda, std::size_t m,
+                                    std::size_t k, const std::vector<float>& w, std::size_t n,
+                                    std::vector<float> c, std::size_t ldc, const float* bias,
+                                    bool accumulate) {
+    for (std::size_t r = 0; r < m; ++r) {
+      for (std::size_t j = 0; j < n; ++j) {
+        double sum = bias ? bias[j] : 0.0;
+        if (accumulate) sum += c[r * ldc + j];
+        for (std::size_t i = 0; i < k; ++i) sum += nearest_bf16(a[r * lda + i]) * nearest_bf16(w[i * n + j]);
+        c[r * ldc + j] = static_cast<float>(sum);
+      }
+    }
+    return c;
+  }
+  static std::vector<float> transpose(const std::vector<float>& w, std::size_t rows, std::size_t columns,
+                                      std::size_t stride) {
+    std::vector<float> t(rows * columns);
+    for (std::size_t r = 0; r < rows; ++r) {
+      for (std::size_t c = 0; c < columns; ++c) t[c * rows + r] = w[r * stride + c];
+    }
+    return t;
+  }
+};
+
+TEST_P(Bf16Products, AreThoseOfRoundedOperands) {
+  for (const std::size_t m : {1u, 16u, 17u, 32u, 47u, 48u, 129u, 150u}) {
+    for (const auto& [k, n] :
+         {std::pair<std::size_t, std::size_t>{8, 8}, {16, 40}, {56, 56}, {128, 24}, {136, 136}}) {
+      const std::size_t lda = k + 3, ldc = n + 16;
+      const auto a = random_floats(m * lda, m), w = random_floats(k * n, k), bias = random_floats(n, n);
+      const auto c = random_floats(m * ldc, 5), d = random_floats(m * ldc, 6);
+      const auto dw = random_floats(k * n, 7), back = random_floats(n * k, 8);
+      std::vector<float> packed(packed_floats(k, n)), packed_back(packed_floats(k, n));
+      fast_->hidden_pack(w.data(), k, n, packed.data());
+      fast_->hidden_pack_transposed(back.data(), n, k, packed_back.data());  // a [k, n] matrix, too
+      for (const bool accumulate : {false, true}) {
+        for (const float* b : {static_cast<const float*>(nullptr), bias.data()}) {
+          auto actual = c;
+          fast_->hidden_gemm(a.data(), lda, m, k, packed.data(), n, b, accumulate, actual.data(), ldc);
+          expect_close(actual, product(a, lda, m, k, w, n, c, ldc, b, accumulate), 1e-6, "gemm");
+        }
+      }
+      auto actual = c;
+      fast_->hidden_gemm(a.data(), lda, m, k, packed_back.data(), n, nullptr, false, actual.data(), ldc);
+      expect_close(actual, product(a, lda, m, k, transpose(back, n, k, k), n, c, ldc, nullptr, false), 1e-6,
+                   "gemm of a transpose");
+      auto gradient = dw;
+      fast_->hidden_gemm_weights(a.data(), lda, d.data(), ldc, m, k, n, gradient.data());
+      std::vector<float> dense(m * n);
+      for (std::size_t r = 0; r < m; ++r) std::copy_n(d.data() + r * ldc, n, dense.data() + r * n);
+      expect_close(gradient, product(transpose(a, m, k, lda), m, k, m, dense, n, dw, n, nullptr, true), 2e-6,
+                   "gemm_weights");
+    }
+  }
+}
+
+TEST_P(Bf16Products, DeepProductsAreWhole) {
+  const std::size_t m = 3, k = 2056, n = 8;  // more than any table rounds at once
+  const auto a = random_floats(m * k, 1), w = random_floats(k * n, 2), c = random_floats(m * n, 3);
+  std::vector<float> packed(packed_floats(k, n));
+  fast_->hidden_pack(w.data(), k, n, packed.data());
+  auto actual = c;
+  fast_->hidden_gemm(a.data(), k, m, k, packed.data(), n, nullptr, true, actual.data(), n);
+  expect_close(actual, product(a, k, m, k, w, n, c, n, nullptr, true), 2e-6, "gemm");
+}
+
+TEST_P(Bf16Products, TiesGoToEvenSubnormalsToZeroAndNanStays) {
+  const float tiny = 1e-39f, nan = std::nanf("");
+  const std::vector<float> a = {
+      1.0f + 0x1p-8f, 1.0f + 0x3p-8f, 1.0f + 0x1p-8f + 0x1p-20f, tiny, nan, 2.0f, 0, 0};
+  std::vector<float> identity(64), packed(packed_floats(8, 8)), c(16);
+  for (std::size_t i = 0; i < 8; ++i) identity[i * 9] = i == 3 ? 0x1p100f : 1.0f;
+  fast_->hidden_pack(identity.data(), 8, 8, packed.data());
+  std::vector<float> without_nan = a;
+  without_nan[4] = 0.0f;
+  std::vector<float> rows = without_nan;
+  rows.insert(rows.end(), a.begin(), a.end());
+  fast_->hidden_gemm(rows.data(), 8, 2, 8, packed.data(), 8, nullptr, false, c.data(), 8);
+  const std::vector<float> expected = {1.0f, 1.0f + 0x1p-6f, 1.0f + 0x1p-7f, 0.0f, 0.0f, 2.0f, 0.0f, 0.0f};
+  for (std::size_t i = 0; i < 8; ++i) {
+    EXPECT_EQ(c[i], expected[i]) << i;
+    EXPECT_TRUE(std::isnan(c[8 + i])) << i;  // 0 times NaN, as in any product
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(AllInstructionSets, Bf16Products, ::testing::Values("amx", "avx2_bf16", "ref_bf16"),
+                         [](const auto& instance) { return instance.param; });
+
 INSTANTIATE_TEST_SUITE_P(AllInstructionSets, PairKernelParity, ::testing::Values("avx512", "avx2", "ref"),
                          [](const auto& instance) { return instance.param; });
 

@@ -103,7 +103,7 @@ TEST_P(Allocations, AnEvaluatorMakesNoneAfterTheFirst) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Allocations,
-                         ::testing::Combine(::testing::Values("ref", "avx2", "avx512"),
+                         ::testing::Combine(::testing::Values("ref", "avx2", "avx512", "avx2_bf16", "amx"),
                                             ::testing::Values(Norm::batch, Norm::layer, Norm::none)),
                          [](const auto& instance) {
                            return std::get<0>(instance.param) + "_" +

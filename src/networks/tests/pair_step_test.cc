@@ -75,7 +75,9 @@ TEST_P(PairStep, GradientMatchesFiniteDifferencesInDouble) {
   EXPECT_GE(checked + 2 * 11, network.num_parameters());
 }
 
-TEST_P(PairStep, PaddingStaysZero) {
+class PairStepOfAnyPrecision : public PairStep {};
+
+TEST_P(PairStepOfAnyPrecision, PaddingStaysZero) {
   const Problem problem(23, 3, 5, 7);
   const ContrastiveLoss loss(LossKind::nre_c, 6, 1.0, true);
   ThreadPool pool(1);
@@ -111,7 +113,7 @@ TEST_P(PairStep, EvaluationModeMatchesTheDoubleNetwork) {
     EXPECT_NEAR(values[problem.candidates(7, c)], logits(7, c), 1e-5 * (1 + std::fabs(logits(7, c))));
 }
 
-TEST_P(PairStep, SameBitsForAnyNumberOfThreads) {
+TEST_P(PairStepOfAnyPrecision, SameBitsForAnyNumberOfThreads) {
   const Problem problem(131, 3, 5, 20);
   const ContrastiveLoss loss(LossKind::nre_c, 19, 1.0, true);
   std::vector<float> first;
@@ -134,7 +136,7 @@ TEST_P(PairStep, SameBitsForAnyNumberOfThreads) {
   }
 }
 
-TEST_P(PairStep, RefusesShapesThatDoNotFit) {
+TEST_P(PairStepOfAnyPrecision, RefusesShapesThatDoNotFit) {
   ThreadPool pool(1);
   const auto step = make_pair_step(isa(), pool);
   const PairNetwork network = busy_network(shape());
@@ -150,6 +152,60 @@ TEST_P(PairStep, RefusesShapesThatDoNotFit) {
   const Problem narrow(5, 2, 5, 2);
   EXPECT_THROW(step->logits(network, narrow.batch, logits), ShapeError);
 }
+
+class Bf16PairStep : public PairStep {};
+
+double norm2(const std::vector<float>& values) {
+  double sum = 0;
+  for (const float value : values) sum += static_cast<double>(value) * value;
+  return std::sqrt(sum);
+}
+
+TEST_P(Bf16PairStep, IsThatOfRoundedOperands) {
+  for (const std::size_t hidden : {11u, 50u}) {
+    PairNetworkShape size = shape();
+    size.hidden_features = hidden;
+    const Problem problem(131, 3, 5, 20);
+    const ContrastiveLoss loss(LossKind::nre_c, 19, 1.0, true);
+    ThreadPool pool(2);
+    std::vector<float> gradients[3];
+    double losses[3];
+    const std::string isas[3] = {isa(), "ref_bf16", "ref"};
+    for (const int i : {0, 1, 2}) {
+      PairNetwork network = busy_network(size);
+      gradients[i].resize(network.weights().size());
+      losses[i] = make_pair_step(isas[i], pool)
+                      ->loss_and_gradient(network, problem.batch, row_loss(loss), gradients[i]);
+    }
+    EXPECT_NEAR(losses[0], losses[1], 1e-4 * losses[1]);
+    std::vector<float> from_rounded = gradients[0], from_float = gradients[0];
+    for (std::size_t i = 0; i < from_rounded.size(); ++i) {
+      from_rounded[i] -= gradients[1][i];
+      from_float[i] -= gradients[2][i];
+    }
+    EXPECT_LT(norm2(from_rounded), 1e-3 * norm2(gradients[1]));
+    // bf16 operands cost some per cent of a gradient, and are really in use.
+    EXPECT_LT(norm2(from_float), 0.1 * norm2(gradients[2]));
+    EXPECT_GT(norm2(from_float), 1e-4 * norm2(gradients[2]));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Bf16PairStep,
+                         ::testing::Combine(::testing::Values("avx2_bf16", "amx"),
+                                            ::testing::Values(Norm::batch, Norm::layer, Norm::none)),
+                         [](const auto& instance) {
+                           return std::get<0>(instance.param) + "_" +
+                                  std::string(norm_name(std::get<1>(instance.param)));
+                         });
+
+INSTANTIATE_TEST_SUITE_P(All, PairStepOfAnyPrecision,
+                         ::testing::Combine(::testing::Values("ref", "avx2", "avx512", "ref_bf16",
+                                                              "avx2_bf16", "amx"),
+                                            ::testing::Values(Norm::batch, Norm::layer, Norm::none)),
+                         [](const auto& instance) {
+                           return std::get<0>(instance.param) + "_" +
+                                  std::string(norm_name(std::get<1>(instance.param)));
+                         });
 
 INSTANTIATE_TEST_SUITE_P(All, PairStep,
                          ::testing::Combine(::testing::Values("ref", "avx2", "avx512"),

@@ -1,0 +1,278 @@
+// AMX: products of hidden layers with bf16 operands in tiles and float32 sums; everything else is that of AVX-512. Compiled with its
+// own flags: nothing here may be inlined into other files, so no std containers.
+//
+// A matrix of 16-bit numbers is kept as tiles of 1 KB, sixteen rows of 32 numbers. A tile of the left operand has 16 rows and 32
+// numbers of the depth that a product sums over; one of the right operand has 16 pairs of that depth and 16 columns, the two
+// numbers of a pair side by side.
+#include <immintrin.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/pair_kernels_isa.h"
+
+namespace nrec::amx {
+namespace {
+
+constexpr std::size_t kSide = 16;       // rows of every tile; columns of a tile of sums
+constexpr std::size_t kTileDepth = 32;  // numbers that one product of tiles sums over
+constexpr std::size_t kTile = kSide * kTileDepth;
+constexpr std::size_t kBlock =
+    2 * kSide;  // rows and columns of sums at once: four tiles, beside two of either operand
+constexpr std::size_t kMostDepth = 1024;  // of a left operand that is rounded at once
+constexpr std::size_t kPart = 128;  // rows and columns of the operands of a gradient that are rounded at once
+constexpr int kStride = 64;         // bytes from row to row of a tile
+
+/// The compiler's tile instructions do not tell it that they read and write memory: this does.
+inline void memory_is_used() { __asm__ volatile("" ::: "memory"); }
+
+struct alignas(64) TileConfiguration {
+  std::uint8_t palette = 1, start_row = 0, reserved[14] = {};
+  std::uint16_t bytes_per_row[16] = {};
+  std::uint8_t rows[16] = {};
+};
+
+/// All eight tiles whole; released at the end, so that threads which do other things carry no tiles about.
+class Tiles {
+ public:
+  Tiles() {
+    TileConfiguration configuration;
+    for (int i = 0; i < 8; ++i) {
+      configuration.bytes_per_row[i] = kStride;
+      configuration.rows[i] = kSide;
+    }
+    memory_is_used();
+    _tile_loadconfig(&configuration);
+  }
+  Tiles(const Tiles&) = delete;
+  Tiles& operator=(const Tiles&) = delete;
+  ~Tiles() { _tile_release(); }
+};
+
+inline std::size_t least(std::size_t a, std::size_t b) { return a < b ? a : b; }
+inline std::size_t tiles_of(std::size_t depth) { return (depth + kTileDepth - 1) / kTileDepth; }
+
+/// The first `count` of sixteen lanes.
+inline __mmask16 lanes(std::size_t count) {
+  return static_cast<__mmask16>(count >= kSide ? 0xffff : (1u << count) - 1u);
+}
+
+/// Sixteen of one row of floats and sixteen of the next, side by side.
+inline __m512i interleave(__m512 low, __m512 high) {
+  const __m512i order = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7,
+                                         22, 6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
+  return _mm512_permutexvar_epi16(order, reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(high, low)));
+}
+
+/// W[depth, columns] as a right operand, [tiles of columns][tiles of depth]; zeros around.
+void round_right(const float* w, std::size_t ldw, std::size_t depth, std::size_t columns,
+                 std::uint16_t* out) {
+  for (std::size_t j = 0; j < columns; j += kSide) {
+    const __mmask16 here = lanes(columns - j);
+    for (std::size_t i = 0; i < tiles_of(depth) * kTileDepth; i += 2, out += kTileDepth) {
+      const __m512 low = i < depth ? _mm512_maskz_loadu_ps(here, w + i * ldw + j) : _mm512_setzero_ps();
+      const __m512 high =
+          i + 1 < depth ? _mm512_maskz_loadu_ps(here, w + (i + 1) * ldw + j) : _mm512_setzero_ps();
+      _mm512_storeu_si512(out, interleave(low, high));
+    }
+  }
+}
+
+/// A[rows <= kBlock, depth] as a left operand, [tiles of rows][tiles of depth]; zeros around.
+void round_left(const float* a, std::size_t lda, std::size_t rows, std::size_t depth, std::uint16_t* out) {
+  const std::size_t tiles = tiles_of(depth);
+  for (std::size_t r = 0; r < kBlock; ++r) {
+    std::uint16_t* row = out + (r / kSide * tiles * kSide + r % kSide) * kTileDepth;
+    for (std::size_t i = 0; i < tiles * kTileDepth; i += kTileDepth, row += kTile) {
+      const std::size_t rest = r < rows ? depth - i : 0;
+      const __m512 low = _mm512_maskz_loadu_ps(lanes(rest), a + r * lda + i);
+      const __m512 high =
+          _mm512_maskz_loadu_ps(lanes(rest > kSide ? rest - kSide : 0), a + r * lda + i + kSide);
+      _mm512_storeu_si512(row, reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(high, low)));
+    }
+  }
+}
+
+/// Rows of 32-bit numbers <-> columns.
+inline void transpose(__m512i (&r)[16]) {
+  __m512i t[16];
+#pragma GCC unroll 8
+  for (int i = 0; i < 16; i += 2) {
+    t[i] = _mm512_unpacklo_epi32(r[i], r[i + 1]);
+    t[i + 1] = _mm512_unpackhi_epi32(r[i], r[i + 1]);
+  }
+#pragma GCC unroll 4
+  for (int i = 0; i < 16; i += 4) {
+    r[i] = _mm512_unpacklo_epi64(t[i], t[i + 2]);
+    r[i + 1] = _mm512_unpackhi_epi64(t[i], t[i + 2]);
+    r[i + 2] = _mm512_unpacklo_epi64(t[i + 1], t[i + 3]);
+    r[i + 3] = _mm512_unpackhi_epi64(t[i + 1], t[i + 3]);
+  }
+  // r[4 i + q] has columns q, 4 + q, 8 + q and 12 + q of rows 4 i to 4 i + 3, one in each quarter.
+#pragma GCC unroll 4
+  for (int q = 0; q < 4; ++q) {
+    const __m512i even_low = _mm512_shuffle_i32x4(r[q], r[4 + q], 0x88);
+    const __m512i even_high = _mm512_shuffle_i32x4(r[8 + q], r[12 + q], 0x88);
+    const __m512i odd_low = _mm512_shuffle_i32x4(r[q], r[4 + q], 0xdd);
+    const __m512i odd_high = _mm512_shuffle_i32x4(r[8 + q], r[12 + q], 0xdd);
+    t[q] = _mm512_shuffle_i32x4(even_low, even_high, 0x88);
+    t[8 + q] = _mm512_shuffle_i32x4(even_low, even_high, 0xdd);
+    t[4 + q] = _mm512_shuffle_i32x4(odd_low, odd_high, 0x88);
+    t[12 + q] = _mm512_shuffle_i32x4(odd_low, odd_high, 0xdd);
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < 16; ++i) r[i] = t[i];
+}
+
+/// The transpose of A[depth, columns] as a left operand: its tiles are those of a right operand with pairs and columns
+/// exchanged.
+void round_left_transposed(const float* a, std::size_t lda, std::size_t depth, std::size_t columns,
+                           std::uint16_t* out) {
+  round_right(a, lda, depth, columns, out);
+  const std::size_t count = (columns + kSide - 1) / kSide * tiles_of(depth);
+  for (std::size_t tile = 0; tile < count; ++tile, out += kTile) {
+    __m512i rows[16];
+    for (std::size_t r = 0; r < kSide; ++r) rows[r] = _mm512_loadu_si512(out + r * kTileDepth);
+    transpose(rows);
+    for (std::size_t r = 0; r < kSide; ++r) _mm512_storeu_si512(out + r * kTileDepth, rows[r]);
+  }
+}
+
+/// Tiles of an operand: `next` numbers from one row or column of tiles to the next.
+struct Operand {
+  const std::uint16_t* start;
+  std::size_t next;
+};
+
+/// sums[kBlock][kBlock] = the product over `tiles` tiles of depth; only the first R x V tiles of sums are computed.
+template <int R, int V>
+void multiply(const Operand& a, const Operand& b, std::size_t tiles, float* sums) {
+  constexpr int kSumStride = static_cast<int>(kBlock * sizeof(float));
+  memory_is_used();
+  _tile_zero(0);
+  _tile_zero(1);
+  _tile_zero(2);
+  _tile_zero(3);
+  for (std::size_t i = 0; i < tiles * kTile; i += kTile) {
+    _tile_loadd(4, a.start + i, kStride);
+    _tile_loadd(6, b.start + i, kStride);
+    _tile_dpbf16ps(0, 4, 6);
+    if constexpr (V == 2) {
+      _tile_loadd(7, b.start + b.next + i, kStride);
+      _tile_dpbf16ps(1, 4, 7);
+    }
+    if constexpr (R == 2) {
+      _tile_loadd(5, a.start + a.next + i, kStride);
+      _tile_dpbf16ps(2, 5, 6);
+      if constexpr (V == 2) _tile_dpbf16ps(3, 5, 7);
+    }
+  }
+  _tile_stored(0, sums, kSumStride);
+  if constexpr (V == 2) _tile_stored(1, sums + kSide, kSumStride);
+  if constexpr (R == 2) {
+    _tile_stored(2, sums + kSide * kBlock, kSumStride);
+    if constexpr (V == 2) _tile_stored(3, sums + kSide * kBlock + kSide, kSumStride);
+  }
+  memory_is_used();
+}
+
+/// C[rows, columns] = the product + bias, or C += that; at most kBlock of either.
+void multiply_block(const Operand& a, const Operand& b, std::size_t tiles, std::size_t rows,
+                    std::size_t columns, const float* bias, bool accumulate, float* c, std::size_t ldc) {
+  alignas(64) float sums[kBlock * kBlock];
+  const bool tall = rows > kSide, wide = columns > kSide;
+  (tall ? (wide ? multiply<2, 2> : multiply<2, 1>) : (wide ? multiply<1, 2> : multiply<1, 1>))(a, b, tiles,
+                                                                                               sums);
+  for (std::size_t j = 0; j < columns; j += kSide) {
+    const __mmask16 here = lanes(columns - j);
+    const __m512 offset = bias ? _mm512_maskz_loadu_ps(here, bias + j) : _mm512_setzero_ps();
+    for (std::size_t r = 0; r < rows; ++r) {
+      __m512 value = _mm512_add_ps(_mm512_load_ps(sums + r * kBlock + j), offset);
+      if (accumulate) value = _mm512_add_ps(value, _mm512_maskz_loadu_ps(here, c + r * ldc + j));
+      _mm512_mask_storeu_ps(c + r * ldc + j, here, value);
+    }
+  }
+}
+
+void hidden_pack(const float* w, std::size_t k, std::size_t n, float* packed) {
+  round_right(w, n, k, n, reinterpret_cast<std::uint16_t*>(packed));
+}
+
+void hidden_pack_transposed(const float* w, std::size_t k, std::size_t n, float* packed) {
+  auto* out = reinterpret_cast<std::uint16_t*>(packed);
+  for (std::size_t i = 0; i < k; i += kSide) {  // columns of the transpose
+    for (std::size_t j = 0; j < tiles_of(n) * kTileDepth; j += 2, out += kTileDepth) {
+      alignas(64) float pair[2][kSide] = {};
+      for (std::size_t c = 0; c < least(kSide, k - i); ++c) {
+        if (j < n) pair[0][c] = w[(i + c) * n + j];
+        if (j + 1 < n) pair[1][c] = w[(i + c) * n + j + 1];
+      }
+      _mm512_storeu_si512(out, interleave(_mm512_load_ps(pair[0]), _mm512_load_ps(pair[1])));
+    }
+  }
+}
+
+void hidden_gemm(const float* a, std::size_t lda, std::size_t m, std::size_t k, const float* packed,
+                 std::size_t n, const float* bias, bool accumulate, float* c, std::size_t ldc) {
+  const Tiles in_use;
+  alignas(64) std::uint16_t left[kBlock * kMostDepth];
+  const auto* right = reinterpret_cast<const std::uint16_t*>(packed);
+  const std::size_t column_of_tiles = tiles_of(k) * kTile;
+  for (std::size_t first = 0; first < m; first += kBlock) {
+    const std::size_t rows = least(kBlock, m - first);
+    for (std::size_t i = 0; i < k; i += kMostDepth) {
+      const std::size_t depth = least(kMostDepth, k - i), tiles = tiles_of(depth);
+      round_left(a + first * lda + i, lda, rows, depth, left);
+      for (std::size_t j = 0; j < n; j += kBlock) {
+        multiply_block({left, tiles * kTile},
+                       {right + j / kSide * column_of_tiles + i / kTileDepth * kTile, column_of_tiles}, tiles,
+                       rows, least(kBlock, n - j), bias && i == 0 ? bias + j : nullptr, accumulate || i > 0,
+                       c + first * ldc + j, ldc);
+      }
+    }
+  }
+}
+
+void hidden_gemm_weights(const float* a, std::size_t lda, const float* d, std::size_t ldd, std::size_t m,
+                         std::size_t k, std::size_t n, float* dw) {
+  const Tiles in_use;
+  alignas(64) std::uint16_t left[kPart * kPart];
+  alignas(64) std::uint16_t right[kPart * kPart];
+  for (std::size_t first = 0; first < m; first += kPart, a += kPart * lda, d += kPart * ldd) {
+    const std::size_t depth = least(kPart, m - first), tiles = tiles_of(depth), next = tiles * kTile;
+    for (std::size_t j0 = 0; j0 < n; j0 += kPart) {
+      const std::size_t columns = least(kPart, n - j0);
+      round_right(d + j0, ldd, depth, columns, right);
+      for (std::size_t i0 = 0; i0 < k; i0 += kPart) {
+        const std::size_t rows = least(kPart, k - i0);
+        round_left_transposed(a + i0, lda, depth, rows, left);
+        for (std::size_t i = 0; i < rows; i += kBlock) {
+          for (std::size_t j = 0; j < columns; j += kBlock) {
+            multiply_block({left + i / kSide * next, next}, {right + j / kSide * next, next}, tiles,
+                           least(kBlock, rows - i), least(kBlock, columns - j), nullptr, true,
+                           dw + (i0 + i) * n + j0 + j, n);
+          }
+        }
+      }
+    }
+  }
+}
+
+PairKernels make_table() {
+  PairKernels table = avx512::pair_kernels_table();
+  table.name = "amx";
+  table.hidden_pack = hidden_pack;
+  table.hidden_pack_transposed = hidden_pack_transposed;
+  table.hidden_gemm = hidden_gemm;
+  table.hidden_gemm_weights = hidden_gemm_weights;
+  return table;
+}
+
+}  // namespace
+
+const PairKernels& pair_kernels_table() {
+  static const PairKernels table = make_table();
+  return table;
+}
+
+}  // namespace nrec::amx

@@ -1,0 +1,101 @@
+// bf16 operands by rounding in software, on the products of another table: slower than float32, but the numbers of AMX (to the order of
+// sums) on any machine.
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/pair_kernels_isa.h"
+
+namespace nrec::rounded {
+namespace {
+
+constexpr std::size_t kRows = 48;               // that are rounded at once, where they fit
+constexpr std::size_t kMostNumbers = 1U << 15;  // of rounded operands on the stack
+
+/// To the nearest bfloat16, ties to even, as VCVTNE2PS2BF16 does: subnormal numbers are zeros, NaN stays NaN.
+inline float to_bf16(float value) {
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  const std::uint32_t magnitude = bits & 0x7fffffffU;
+  std::uint32_t rounded = (bits + 0x7fffU + ((bits >> 16) & 1U)) & 0xffff0000U;
+  if (magnitude < 0x00800000U) rounded = bits & 0x80000000U;
+  if (magnitude > 0x7f800000U) rounded = (bits | 0x00400000U) & 0xffff0000U;
+  return std::bit_cast<float>(rounded);
+}
+
+void round_rows(const float* a, std::size_t lda, std::size_t rows, std::size_t columns, float* out) {
+  for (std::size_t r = 0; r < rows; ++r, a += lda, out += columns) {
+    for (std::size_t c = 0; c < columns; ++c) out[c] = to_bf16(a[c]);
+  }
+}
+
+/// Rows of `columns` numbers that fit on the stack, kRows at most; features of a network are few enough for one at least.
+inline std::size_t rows_that_fit(std::size_t columns) {
+  return columns == 0 || kMostNumbers / columns > kRows ? kRows : kMostNumbers / columns;
+}
+
+using Table = const PairKernels& (*)();
+
+template <Table kBase>
+void hidden_pack(const float* w, std::size_t k, std::size_t n, float* packed) {
+  kBase().pack(w, k, n, packed);
+  round_rows(packed, k * n, 1, k * n, packed);
+}
+
+template <Table kBase>
+void hidden_pack_transposed(const float* w, std::size_t k, std::size_t n, float* packed) {
+  kBase().pack_transposed(w, k, n, packed);
+  round_rows(packed, k * n, 1, k * n, packed);
+}
+
+template <Table kBase>
+void hidden_gemm(const float* a, std::size_t lda, std::size_t m, std::size_t k, const float* packed,
+                 std::size_t n, const float* bias, bool accumulate, float* c, std::size_t ldc) {
+  alignas(64) float left[kMostNumbers];
+  const std::size_t step = rows_that_fit(k);
+  for (std::size_t first = 0; first < m; first += step) {
+    const std::size_t rows = m - first < step ? m - first : step;
+    round_rows(a + first * lda, lda, rows, k, left);
+    kBase().gemm(left, k, rows, k, packed, n, bias, accumulate, c + first * ldc, ldc);
+  }
+}
+
+template <Table kBase>
+void hidden_gemm_weights(const float* a, std::size_t lda, const float* d, std::size_t ldd, std::size_t m,
+                         std::size_t k, std::size_t n, float* dw) {
+  alignas(64) float both[kMostNumbers];
+  const std::size_t step = rows_that_fit(k + n);
+  for (std::size_t first = 0; first < m; first += step) {
+    const std::size_t rows = m - first < step ? m - first : step;
+    float* right = both + rows * k;
+    round_rows(a + first * lda, lda, rows, k, both);
+    round_rows(d + first * ldd, ldd, rows, n, right);
+    kBase().gemm_weights(both, k, right, n, rows, k, n, dw);
+  }
+}
+
+template <Table kBase>
+PairKernels make_table(const char* name) {
+  PairKernels table = kBase();
+  table.name = name;
+  table.hidden_pack = hidden_pack<kBase>;
+  table.hidden_pack_transposed = hidden_pack_transposed<kBase>;
+  table.hidden_gemm = hidden_gemm<kBase>;
+  table.hidden_gemm_weights = hidden_gemm_weights<kBase>;
+  return table;
+}
+
+}  // namespace
+
+const PairKernels& ref_table() {
+  static const PairKernels table = make_table<ref::pair_kernels_table>("ref_bf16");
+  return table;
+}
+
+#if defined(__x86_64__)
+const PairKernels& avx2_table() {
+  static const PairKernels table = make_table<avx2::pair_kernels_table>("avx2_bf16");
+  return table;
+}
+#endif
+
+}  // namespace nrec::rounded
