@@ -127,14 +127,17 @@ inline __m256 lane_mask(std::size_t count) {
   return _mm256_castsi256_ps(_mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(count)), index));
 }
 
-inline __m256 feature_mask(std::size_t c, std::size_t features) {
-  return c + kLanes <= features ? lane_mask(kLanes) : lane_mask(c < features ? features - c : 0);
-}
-
-// The lanes of real features; nothing to do where there is no padding.
-template <bool kPadded>
-inline __m256 real_lanes(__m256 v, std::size_t c, std::size_t features) {
-  return kPadded ? _mm256_and_ps(v, feature_mask(c, features)) : v;
+// Columns of a row whose first `features` are real: whole registers of them, then those with padding, where it is masked away.
+// step(c, real) with real(v) the real lanes of v at column c.
+template <class Step>
+inline __attribute__((always_inline)) void for_columns(std::size_t width, std::size_t features,
+                                                       const Step& step) {
+  std::size_t c = 0;
+  for (; c + kLanes <= features; c += kLanes) step(c, [](__m256 v) { return v; });
+  for (; c < width; c += kLanes) {
+    const __m256 mask = lane_mask(c < features ? features - c : 0);
+    step(c, [mask](__m256 v) { return _mm256_and_ps(v, mask); });
+  }
 }
 
 // Lane r holds the sum of v[r].
@@ -144,37 +147,35 @@ inline __m128 horizontal_sums(const __m256 (&v)[4]) {
 }
 
 // Four rows at once, so that no addition waits for the one before; R <= 4 of them exist.
-template <bool kPadded, int R>
+template <int R>
 inline void layer_norm_rows(const float* z, std::size_t width, std::size_t features, float eps,
                             const float* gain, const float* shift, float* mean, float* rstd, float* a) {
   const __m128 inverse_n = _mm_set1_ps(1.0f / static_cast<float>(features));
   const __m256 zero = _mm256_setzero_ps();
   __m256 sums[4] = {zero, zero, zero, zero};
-  for (std::size_t c = 0; c < width; c += kLanes) {
+  for_columns(width, features, [&](std::size_t c, auto real) {
 #pragma GCC unroll 4
-    for (int r = 0; r < R; ++r)
-      sums[r] = _mm256_add_ps(sums[r], real_lanes<kPadded>(_mm256_loadu_ps(z + r * width + c), c, features));
-  }
+    for (int r = 0; r < R; ++r) sums[r] = _mm256_add_ps(sums[r], real(_mm256_loadu_ps(z + r * width + c)));
+  });
   alignas(16) float centre[4];
   alignas(16) float inverse[4];
   _mm_store_ps(centre, _mm_mul_ps(horizontal_sums(sums), inverse_n));
 #pragma GCC unroll 4
   for (int r = 0; r < 4; ++r) sums[r] = zero;
-  for (std::size_t c = 0; c < width; c += kLanes) {
+  for_columns(width, features, [&](std::size_t c, auto real) {
 #pragma GCC unroll 4
     for (int r = 0; r < R; ++r) {
-      const __m256 x = real_lanes<kPadded>(
-          _mm256_sub_ps(_mm256_loadu_ps(z + r * width + c), _mm256_set1_ps(centre[r])), c, features);
+      const __m256 x = real(_mm256_sub_ps(_mm256_loadu_ps(z + r * width + c), _mm256_set1_ps(centre[r])));
       sums[r] = _mm256_fmadd_ps(x, x, sums[r]);
     }
-  }
+  });
   const __m128 variance = _mm_fmadd_ps(horizontal_sums(sums), inverse_n, _mm_set1_ps(eps));
   _mm_store_ps(inverse, _mm_div_ps(_mm_set1_ps(1.0f), _mm_sqrt_ps(variance)));
   for (int r = 0; r < R; ++r) {
     mean[r] = centre[r];
     rstd[r] = inverse[r];
   }
-  for (std::size_t c = 0; c < width; c += kLanes) {
+  for_columns(width, features, [&](std::size_t c, auto real) {
     const __m256 g = _mm256_loadu_ps(gain + c);
     const __m256 offset = _mm256_loadu_ps(shift + c);
 #pragma GCC unroll 4
@@ -183,33 +184,24 @@ inline void layer_norm_rows(const float* z, std::size_t width, std::size_t featu
           _mm256_mul_ps(_mm256_sub_ps(_mm256_loadu_ps(z + r * width + c), _mm256_set1_ps(centre[r])),
                         _mm256_set1_ps(inverse[r]));
       const __m256 y = _mm256_max_ps(_mm256_fmadd_ps(g, xhat, offset), zero);
-      _mm256_storeu_ps(a + r * width + c, real_lanes<kPadded>(y, c, features));
+      _mm256_storeu_ps(a + r * width + c, real(y));
     }
-  }
-}
-
-template <bool kPadded>
-void layer_norm_relu_all(const float* z, std::size_t rows, std::size_t width, std::size_t features, float eps,
-                         const float* gain, const float* shift, float* mean, float* rstd, float* a) {
-  std::size_t r = 0;
-  for (; r + 4 <= rows; r += 4)
-    layer_norm_rows<kPadded, 4>(z + r * width, width, features, eps, gain, shift, mean + r, rstd + r,
-                                a + r * width);
-  for (; r < rows; ++r)
-    layer_norm_rows<kPadded, 1>(z + r * width, width, features, eps, gain, shift, mean + r, rstd + r,
-                                a + r * width);
+  });
 }
 
 void layer_norm_relu(const float* z, std::size_t rows, std::size_t width, std::size_t features, float eps,
                      const float* gain, const float* shift, float* mean, float* rstd, float* a) {
-  const auto run = features == width ? layer_norm_relu_all<false> : layer_norm_relu_all<true>;
-  run(z, rows, width, features, eps, gain, shift, mean, rstd, a);
+  std::size_t r = 0;
+  for (; r + 4 <= rows; r += 4)
+    layer_norm_rows<4>(z + r * width, width, features, eps, gain, shift, mean + r, rstd + r, a + r * width);
+  for (; r < rows; ++r)
+    layer_norm_rows<1>(z + r * width, width, features, eps, gain, shift, mean + r, rstd + r, a + r * width);
 }
 
 constexpr int kBackwardRows = 2;
 
 // R <= 4 rows together share the loads and stores of dgain and dshift.
-template <bool kPadded, int R>
+template <int R>
 inline void layer_norm_backward_rows(const float* z, std::size_t width, std::size_t features,
                                      const float* gain, const float* shift, const float* mean,
                                      const float* rstd, float* d, bool accumulate, float* dz, float* dgain,
@@ -217,7 +209,7 @@ inline void layer_norm_backward_rows(const float* z, std::size_t width, std::siz
   const __m256 zero = _mm256_setzero_ps();
   __m256 sum_d[4] = {zero, zero, zero, zero};
   __m256 sum_dx[4] = {zero, zero, zero, zero};
-  for (std::size_t c = 0; c < width; c += kLanes) {
+  for_columns(width, features, [&](std::size_t c, auto real) {
     const __m256 g = _mm256_loadu_ps(gain + c);
     const __m256 offset = _mm256_loadu_ps(shift + c);
     __m256 gains = _mm256_loadu_ps(dgain + c);
@@ -227,8 +219,7 @@ inline void layer_norm_backward_rows(const float* z, std::size_t width, std::siz
       const std::size_t at = static_cast<std::size_t>(r) * width + c;
       const __m256 xhat = _mm256_mul_ps(_mm256_sub_ps(_mm256_loadu_ps(z + at), _mm256_set1_ps(mean[r])),
                                         _mm256_set1_ps(rstd[r]));
-      const __m256 value =
-          real_lanes<kPadded>(masked(_mm256_loadu_ps(d + at), _mm256_fmadd_ps(g, xhat, offset)), c, features);
+      const __m256 value = real(masked(_mm256_loadu_ps(d + at), _mm256_fmadd_ps(g, xhat, offset)));
       gains = _mm256_fmadd_ps(value, xhat, gains);
       shifts = _mm256_add_ps(value, shifts);
       const __m256 scaled = _mm256_mul_ps(g, value);
@@ -238,7 +229,7 @@ inline void layer_norm_backward_rows(const float* z, std::size_t width, std::siz
     }
     _mm256_storeu_ps(dgain + c, gains);
     _mm256_storeu_ps(dshift + c, shifts);
-  }
+  });
   const __m128 inverse_n = _mm_set1_ps(1.0f / static_cast<float>(features));
   alignas(16) float mean_d[4];
   alignas(16) float mean_dx[4];
@@ -251,35 +242,26 @@ inline void layer_norm_backward_rows(const float* z, std::size_t width, std::siz
     const __m256 m_d = _mm256_set1_ps(mean_d[r]);
     const __m256 m_dx = _mm256_set1_ps(mean_dx[r]);
     const std::size_t row = static_cast<std::size_t>(r) * width;
-    for (std::size_t c = 0; c < width; c += kLanes) {
+    for_columns(width, features, [&](std::size_t c, auto real) {
       const __m256 xhat = _mm256_mul_ps(_mm256_sub_ps(_mm256_loadu_ps(z + row + c), centre), inverse);
       __m256 value = _mm256_fnmadd_ps(xhat, m_dx, _mm256_sub_ps(_mm256_loadu_ps(d + row + c), m_d));
-      value = real_lanes<kPadded>(_mm256_mul_ps(value, inverse), c, features);
+      value = real(_mm256_mul_ps(value, inverse));
       if (accumulate) value = _mm256_add_ps(value, _mm256_loadu_ps(dz + row + c));
       _mm256_storeu_ps(dz + row + c, value);
-    }
+    });
   }
-}
-
-template <bool kPadded>
-void layer_norm_backward(const float* z, std::size_t rows, std::size_t width, std::size_t features,
-                         const float* gain, const float* shift, const float* mean, const float* rstd,
-                         float* d, bool accumulate, float* dz, float* dgain, float* dshift) {
-  std::size_t r = 0;
-  for (; r + kBackwardRows <= rows; r += kBackwardRows)
-    layer_norm_backward_rows<kPadded, kBackwardRows>(z + r * width, width, features, gain, shift, mean + r,
-                                                     rstd + r, d + r * width, accumulate, dz + r * width,
-                                                     dgain, dshift);
-  for (; r < rows; ++r)
-    layer_norm_backward_rows<kPadded, 1>(z + r * width, width, features, gain, shift, mean + r, rstd + r,
-                                         d + r * width, accumulate, dz + r * width, dgain, dshift);
 }
 
 void layer_norm_relu_backward(const float* z, std::size_t rows, std::size_t width, std::size_t features,
                               const float* gain, const float* shift, const float* mean, const float* rstd,
                               float* d, bool accumulate, float* dz, float* dgain, float* dshift) {
-  const auto run = features == width ? layer_norm_backward<false> : layer_norm_backward<true>;
-  run(z, rows, width, features, gain, shift, mean, rstd, d, accumulate, dz, dgain, dshift);
+  std::size_t r = 0;
+  for (; r + kBackwardRows <= rows; r += kBackwardRows)
+    layer_norm_backward_rows<kBackwardRows>(z + r * width, width, features, gain, shift, mean + r, rstd + r,
+                                            d + r * width, accumulate, dz + r * width, dgain, dshift);
+  for (; r < rows; ++r)
+    layer_norm_backward_rows<1>(z + r * width, width, features, gain, shift, mean + r, rstd + r,
+                                d + r * width, accumulate, dz + r * width, dgain, dshift);
 }
 
 void row_dots(const float* z, std::size_t rows, std::size_t width, const float* w, float bias, float* out) {
