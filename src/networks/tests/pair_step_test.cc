@@ -43,13 +43,14 @@ class PairStep : public ::testing::TestWithParam<Case> {
   }
 };
 
-TEST_P(PairStep, GradientMatchesFiniteDifferencesInDouble) {
+/// The step of kernels `isa` on a network of that shape against finite differences in double precision.
+void expect_true_gradient(const std::string& isa, const PairNetworkShape& shape) {
   const Problem problem(23, 3, 5, 7);
   const double gamma = 2.0;
   const ContrastiveLoss loss(LossKind::nre_c, 6, gamma, true);
   ThreadPool pool(2);
-  const auto step = make_pair_step(isa(), pool);
-  PairNetwork network = busy_network(shape());
+  const auto step = make_pair_step(isa, pool);
+  PairNetwork network = busy_network(shape);
   testing::DoubleNetwork truth(network);
   const double expected_loss = truth.loss(problem.batch, gamma);
   std::vector<float> gradient(network.weights().size());
@@ -73,6 +74,15 @@ TEST_P(PairStep, GradientMatchesFiniteDifferencesInDouble) {
     ++checked;
   }
   EXPECT_GE(checked + 2 * 11, network.num_parameters());
+}
+
+TEST_P(PairStep, GradientMatchesFiniteDifferencesInDouble) {
+  for (const std::size_t num_blocks : {0u, 1u, 2u, 3u}) {
+    PairNetworkShape with_blocks = shape();
+    with_blocks.num_blocks = num_blocks;
+    SCOPED_TRACE(std::to_string(num_blocks) + " blocks");
+    expect_true_gradient(isa(), with_blocks);
+  }
 }
 
 class PairStepOfAnyPrecision : public PairStep {};
