@@ -194,11 +194,11 @@ void multiply_block(const Operand& a, const Operand& b, std::size_t tiles, std::
   }
 }
 
-void hidden_pack(const float* w, std::size_t k, std::size_t n, float* packed) {
+void pack(const float* w, std::size_t k, std::size_t n, float* packed) {
   round_right(w, n, k, n, reinterpret_cast<std::uint16_t*>(packed));
 }
 
-void hidden_pack_transposed(const float* w, std::size_t k, std::size_t n, float* packed) {
+void pack_transposed(const float* w, std::size_t k, std::size_t n, float* packed) {
   auto* out = reinterpret_cast<std::uint16_t*>(packed);
   for (std::size_t i = 0; i < k; i += kSide) {  // columns of the transpose
     for (std::size_t j = 0; j < tiles_of(n) * kTileDepth; j += 2, out += kTileDepth) {
@@ -212,8 +212,8 @@ void hidden_pack_transposed(const float* w, std::size_t k, std::size_t n, float*
   }
 }
 
-void hidden_gemm(const float* a, std::size_t lda, std::size_t m, std::size_t k, const float* packed,
-                 std::size_t n, const float* bias, bool accumulate, float* c, std::size_t ldc) {
+void gemm(const float* a, std::size_t lda, std::size_t m, std::size_t k, const float* packed, std::size_t n,
+          const float* bias, bool accumulate, float* c, std::size_t ldc) {
   const Tiles in_use;
   alignas(64) std::uint16_t left[kBlock * kMostDepth];
   const auto* right = reinterpret_cast<const std::uint16_t*>(packed);
@@ -233,8 +233,8 @@ void hidden_gemm(const float* a, std::size_t lda, std::size_t m, std::size_t k, 
   }
 }
 
-void hidden_gemm_weights(const float* a, std::size_t lda, const float* d, std::size_t ldd, std::size_t m,
-                         std::size_t k, std::size_t n, float* dw) {
+void gemm_weights(const float* a, std::size_t lda, const float* d, std::size_t ldd, std::size_t m,
+                  std::size_t k, std::size_t n, float* dw) {
   const Tiles in_use;
   alignas(64) std::uint16_t left[kPart * kPart];
   alignas(64) std::uint16_t right[kPart * kPart];
@@ -261,10 +261,7 @@ void hidden_gemm_weights(const float* a, std::size_t lda, const float* d, std::s
 PairKernels make_table() {
   PairKernels table = avx512::pair_kernels_table();
   table.name = "amx";
-  table.hidden_pack = hidden_pack;
-  table.hidden_pack_transposed = hidden_pack_transposed;
-  table.hidden_gemm = hidden_gemm;
-  table.hidden_gemm_weights = hidden_gemm_weights;
+  table.hidden = {pack, pack_transposed, gemm, gemm_weights};
   return table;
 }
 

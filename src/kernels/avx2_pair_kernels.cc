@@ -316,15 +316,10 @@ void adam(float* w, const float* grad, float* m, float* v, std::size_t n, float 
 }  // namespace
 
 const PairKernels& pair_kernels_table() {
+  constexpr MatrixProducts products = {pack, pack_transposed, gemm, gemm_weights};
   static const PairKernels table = {"avx2",
-                                    pack,
-                                    pack_transposed,
-                                    gemm,
-                                    gemm_weights,
-                                    pack,
-                                    pack_transposed,
-                                    gemm,
-                                    gemm_weights,
+                                    products,
+                                    products,
                                     add_rows,
                                     affine_relu,
                                     affine_relu_backward,

@@ -160,10 +160,9 @@ void gemm_weights(const float* a, std::size_t lda, const float* d, std::size_t l
 PairKernels make_table() {
   PairKernels table = avx2::pair_kernels_table();
   table.name = "avx512";
-  table.gemm = gemm;
-  table.gemm_weights = gemm_weights;
-  table.hidden_gemm = gemm;
-  table.hidden_gemm_weights = gemm_weights;
+  table.inputs.gemm = gemm;
+  table.inputs.gemm_weights = gemm_weights;
+  table.hidden = table.inputs;
   return table;
 }
 

@@ -36,32 +36,32 @@ inline std::size_t rows_that_fit(std::size_t columns) {
 using Table = const PairKernels& (*)();
 
 template <Table kBase>
-void hidden_pack(const float* w, std::size_t k, std::size_t n, float* packed) {
-  kBase().pack(w, k, n, packed);
+void pack(const float* w, std::size_t k, std::size_t n, float* packed) {
+  kBase().inputs.pack(w, k, n, packed);
   round_rows(packed, k * n, 1, k * n, packed);
 }
 
 template <Table kBase>
-void hidden_pack_transposed(const float* w, std::size_t k, std::size_t n, float* packed) {
-  kBase().pack_transposed(w, k, n, packed);
+void pack_transposed(const float* w, std::size_t k, std::size_t n, float* packed) {
+  kBase().inputs.pack_transposed(w, k, n, packed);
   round_rows(packed, k * n, 1, k * n, packed);
 }
 
 template <Table kBase>
-void hidden_gemm(const float* a, std::size_t lda, std::size_t m, std::size_t k, const float* packed,
-                 std::size_t n, const float* bias, bool accumulate, float* c, std::size_t ldc) {
+void gemm(const float* a, std::size_t lda, std::size_t m, std::size_t k, const float* packed, std::size_t n,
+          const float* bias, bool accumulate, float* c, std::size_t ldc) {
   alignas(64) float left[kMostNumbers];
   const std::size_t step = rows_that_fit(k);
   for (std::size_t first = 0; first < m; first += step) {
     const std::size_t rows = m - first < step ? m - first : step;
     round_rows(a + first * lda, lda, rows, k, left);
-    kBase().gemm(left, k, rows, k, packed, n, bias, accumulate, c + first * ldc, ldc);
+    kBase().inputs.gemm(left, k, rows, k, packed, n, bias, accumulate, c + first * ldc, ldc);
   }
 }
 
 template <Table kBase>
-void hidden_gemm_weights(const float* a, std::size_t lda, const float* d, std::size_t ldd, std::size_t m,
-                         std::size_t k, std::size_t n, float* dw) {
+void gemm_weights(const float* a, std::size_t lda, const float* d, std::size_t ldd, std::size_t m,
+                  std::size_t k, std::size_t n, float* dw) {
   alignas(64) float both[kMostNumbers];
   const std::size_t step = rows_that_fit(k + n);
   for (std::size_t first = 0; first < m; first += step) {
@@ -69,7 +69,7 @@ void hidden_gemm_weights(const float* a, std::size_t lda, const float* d, std::s
     float* right = both + rows * k;
     round_rows(a + first * lda, lda, rows, k, both);
     round_rows(d + first * ldd, ldd, rows, n, right);
-    kBase().gemm_weights(both, k, right, n, rows, k, n, dw);
+    kBase().inputs.gemm_weights(both, k, right, n, rows, k, n, dw);
   }
 }
 
@@ -77,10 +77,7 @@ template <Table kBase>
 PairKernels make_table(const char* name) {
   PairKernels table = kBase();
   table.name = name;
-  table.hidden_pack = hidden_pack<kBase>;
-  table.hidden_pack_transposed = hidden_pack_transposed<kBase>;
-  table.hidden_gemm = hidden_gemm<kBase>;
-  table.hidden_gemm_weights = hidden_gemm_weights<kBase>;
+  table.hidden = {pack<kBase>, pack_transposed<kBase>, gemm<kBase>, gemm_weights<kBase>};
   return table;
 }
 

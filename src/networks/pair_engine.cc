@@ -102,8 +102,9 @@ void PairEngine::input_rows(const PairNetwork& network, const PairBatch& batch) 
                            const float* bias, AlignedVector<float>& out) {
     pool_.run((rows.rows + kRows - 1) / kRows, [&](std::size_t task, int) {
       const std::size_t first = task * kRows;
-      kernels_.gemm(rows.data + first * rows.stride, rows.stride, std::min(kRows, rows.rows - first),
-                    rows.cols, packed.data(), width_, bias, false, out.data() + first * width_, width_);
+      kernels_.inputs.gemm(rows.data + first * rows.stride, rows.stride, std::min(kRows, rows.rows - first),
+                           rows.cols, packed.data(), width_, bias, false, out.data() + first * width_,
+                           width_);
     });
   };
   project(batch.theta, packed_.theta_in, nullptr, u_);
@@ -130,8 +131,8 @@ void PairEngine::input_backward(const PairNetwork& network, const PairBatch& bat
     for (const std::uint32_t row : batch.candidates.row(b))
       theta = std::copy_n(batch.theta.data + row * batch.theta.stride, dim, theta);
   }
-  kernels_.gemm_weights(scratch.theta_rows.data(), dim, dz, width_, group.num_rows * columns_, dim, width_,
-                        lane.gradient.data() + network.theta_in());
+  kernels_.inputs.gemm_weights(scratch.theta_rows.data(), dim, dz, width_, group.num_rows * columns_, dim,
+                               width_, lane.gradient.data() + network.theta_in());
 }
 
 double PairEngine::row_losses(const Group& group, const RowLoss& loss, const float* logits, float* d_logits,
@@ -179,9 +180,9 @@ void PairEngine::finish_gradient(const PairNetwork& network, const PairBatch& ba
   std::fill(gradient.begin() + static_cast<std::ptrdiff_t>(network.x_in()), gradient.end(), 0.0f);
   pool_.run((batch.x.cols + kColumns - 1) / kColumns, [&](std::size_t task, int) {
     const std::size_t first = task * kColumns;
-    kernels_.gemm_weights(batch.x.data + first, batch.x.stride, d_v_.data(), width_, batch.x.rows,
-                          std::min(kColumns, batch.x.cols - first), width_,
-                          gradient.data() + network.x_in() + first * width_);
+    kernels_.inputs.gemm_weights(batch.x.data + first, batch.x.stride, d_v_.data(), width_, batch.x.rows,
+                                 std::min(kColumns, batch.x.cols - first), width_,
+                                 gradient.data() + network.x_in() + first * width_);
   });
 }
 

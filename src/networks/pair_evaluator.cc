@@ -74,8 +74,8 @@ struct PairEvaluator::State {
 
   /// Input layer of a tile against row `x_row` of x.
   void input(MatrixView<const float> theta, std::size_t x_row, float* z) const {
-    kernels.gemm(theta.data, theta.stride, theta.rows, theta.cols, packed.theta_in.data(), network.width(),
-                 v.row(x_row).data(), false, z, network.width());
+    kernels.inputs.gemm(theta.data, theta.stride, theta.rows, theta.cols, packed.theta_in.data(),
+                        network.width(), v.row(x_row).data(), false, z, network.width());
   }
 
   void tile(MatrixView<const float> theta, double* logits, const Scratch& s) const {
@@ -96,8 +96,8 @@ struct PairEvaluator::State {
     std::vector<float> padded(padded_dim() * width);
     std::copy_n(network.weights().data() + network.theta_in(), network.shape().dim_theta * width,
                 padded.data());
-    theta_in_back.resize(padded.size());
-    kernels.pack_transposed(padded.data(), padded_dim(), width, theta_in_back.data());
+    theta_in_back.resize(packed_floats(width, padded_dim()));
+    kernels.inputs.pack_transposed(padded.data(), padded_dim(), width, theta_in_back.data());
     for (int worker = 0; worker < pool.num_threads(); ++worker)
       way_back.push_back(Scratch::with_way_back(network.shape().num_blocks, width, padded_dim()));
   }
@@ -113,8 +113,8 @@ struct PairEvaluator::State {
       input(theta, x_row, s.buffers.z[0]);
       pass.forward(theta.rows, s.buffers, of_row);
       pass.backward(theta.rows, s.buffers, ones.data(), nullptr);
-      kernels.gemm(s.buffers.dz, width, theta.rows, width, theta_in_back.data(), padded_dim(), nullptr, false,
-                   s.d_theta, padded_dim());
+      kernels.inputs.gemm(s.buffers.dz, width, theta.rows, width, theta_in_back.data(), padded_dim(), nullptr,
+                          false, s.d_theta, padded_dim());
       for (std::size_t r = 0; r < theta.rows; ++r) {
         logits[r] += static_cast<double>(of_row[r]);
         for (std::size_t k = 0; k < theta.cols; ++k)
@@ -148,8 +148,8 @@ PairEvaluator::PairEvaluator(const PairNetwork& network, MatrixView<const float>
   s.packed.pack(s.network, s.kernels, false);
   const std::size_t width = s.network.width();
   s.v = Matrix<float>(x.rows, width);
-  s.kernels.gemm(x.data, x.stride, x.rows, x.cols, s.packed.x_in.data(), width,
-                 s.network.weights().data() + s.network.bias_in(), false, s.v.values().data(), width);
+  s.kernels.inputs.gemm(x.data, x.stride, x.rows, x.cols, s.packed.x_in.data(), width,
+                        s.network.weights().data() + s.network.bias_in(), false, s.v.values().data(), width);
   for (int worker = 0; worker < pool.num_threads(); ++worker)
     s.scratch.push_back(Scratch::forward_only(s.network.shape().num_blocks, width));
 }

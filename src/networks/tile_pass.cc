@@ -11,25 +11,21 @@ void PackedNetwork::pack(const PairNetwork& network, const PairKernels& kernels,
   const float* w = network.weights().data();
   blocks.resize(shape.num_blocks);
   zeros.assign(width, 0.0f);
-  const auto pack_input = [&](AlignedVector<float>& packed, std::size_t offset, std::size_t rows) {
-    packed.resize(rows * width);
-    kernels.pack(w + offset, rows, width, packed.data());
+  const auto resize_and_pack = [&](const MatrixProducts& of, AlignedVector<float>& packed, std::size_t offset,
+                                   std::size_t rows, bool transposed) {
+    packed.resize(packed_floats(rows, width));
+    (transposed ? of.pack_transposed : of.pack)(w + offset, rows, width, packed.data());
   };
-  const auto pack_hidden = [&](AlignedVector<float>& packed, std::size_t offset, bool transposed) {
-    packed.resize(packed_floats(width, width));
-    (transposed ? kernels.hidden_pack_transposed : kernels.hidden_pack)(w + offset, width, width,
-                                                                        packed.data());
-  };
-  pack_input(theta_in, network.theta_in(), shape.dim_theta);
-  pack_input(x_in, network.x_in(), shape.dim_x);
+  resize_and_pack(kernels.inputs, theta_in, network.theta_in(), shape.dim_theta, false);
+  resize_and_pack(kernels.inputs, x_in, network.x_in(), shape.dim_x, false);
   for (std::size_t i = 0; i < shape.num_blocks; ++i) {
     Block& block = blocks[i];
     const PairNetwork::BlockOffsets at = network.block(i);
-    pack_hidden(block.w1, at.w1, false);
-    pack_hidden(block.w2, at.w2, false);
+    resize_and_pack(kernels.hidden, block.w1, at.w1, width, false);
+    resize_and_pack(kernels.hidden, block.w2, at.w2, width, false);
     if (backward) {
-      pack_hidden(block.w1_transposed, at.w1, true);
-      pack_hidden(block.w2_transposed, at.w2, true);
+      resize_and_pack(kernels.hidden, block.w1_transposed, at.w1, width, true);
+      resize_and_pack(kernels.hidden, block.w2_transposed, at.w2, width, true);
     }
     for (const int which : {0, 1}) {
       block.scale[which].assign(width, 1.0f);
@@ -69,14 +65,14 @@ void Pass::activate(std::size_t i, int which, std::size_t rows, const Buffers& b
 
 void Pass::first_linear(std::size_t i, std::size_t rows, const Buffers& b) const {
   const std::size_t width = n_.width();
-  k_.hidden_gemm(b.a, width, rows, width, p_.blocks[i].w1.data(), width, weight(n_.block(i).b1), false,
+  k_.hidden.gemm(b.a, width, rows, width, p_.blocks[i].w1.data(), width, weight(n_.block(i).b1), false,
                  b.t[i], width);
 }
 
 void Pass::second_linear(std::size_t i, std::size_t rows, const Buffers& b) const {
   const std::size_t width = n_.width();
   if (b.z[i + 1] != b.z[i]) std::copy_n(b.z[i], rows * width, b.z[i + 1]);
-  k_.hidden_gemm(b.a, width, rows, width, p_.blocks[i].w2.data(), width, weight(n_.block(i).b2), true,
+  k_.hidden.gemm(b.a, width, rows, width, p_.blocks[i].w2.data(), width, weight(n_.block(i).b2), true,
                  b.z[i + 1], width);
 }
 
@@ -97,10 +93,10 @@ void Pass::second_linear_backward(std::size_t i, std::size_t rows, const Buffers
   const std::size_t width = n_.width();
   const PairNetwork::BlockOffsets at = n_.block(i);
   if (gradient) {
-    k_.hidden_gemm_weights(b.a, width, b.dz, width, rows, width, width, gradient + at.w2);
+    k_.hidden.gemm_weights(b.a, width, b.dz, width, rows, width, width, gradient + at.w2);
     k_.column_sums(b.dz, rows, width, gradient + at.b2);
   }
-  k_.hidden_gemm(b.dz, width, rows, width, p_.blocks[i].w2_transposed.data(), width, nullptr, false, b.d,
+  k_.hidden.gemm(b.dz, width, rows, width, p_.blocks[i].w2_transposed.data(), width, nullptr, false, b.d,
                  width);
 }
 
@@ -108,10 +104,10 @@ void Pass::first_linear_backward(std::size_t i, std::size_t rows, const Buffers&
   const std::size_t width = n_.width();
   const PairNetwork::BlockOffsets at = n_.block(i);
   if (gradient) {
-    k_.hidden_gemm_weights(b.a, width, b.d, width, rows, width, width, gradient + at.w1);
+    k_.hidden.gemm_weights(b.a, width, b.d, width, rows, width, width, gradient + at.w1);
     k_.column_sums(b.d, rows, width, gradient + at.b1);
   }
-  k_.hidden_gemm(b.d, width, rows, width, p_.blocks[i].w1_transposed.data(), width, nullptr, false, b.e,
+  k_.hidden.gemm(b.d, width, rows, width, p_.blocks[i].w1_transposed.data(), width, nullptr, false, b.e,
                  width);
 }
 

@@ -21,14 +21,9 @@ inline constexpr std::size_t packed_floats(std::size_t k, std::size_t n) {
   return tiles > k * n ? tiles : k * n;
 }
 
-/// The arithmetic of the pair network, one table per instruction set; `ref` (double accumulation) is the truth.
-///
-/// All matrices are float32, row-major, rows of `width` contiguous features (a multiple of kFeatureBlock) unless a
-/// stride is given. Sums over rows run in increasing order of rows: same input, same bits. No kernel allocates.
-struct PairKernels {
-  const char* name;
-
-  /// packed = W[k, n] in panels of kPanelColumns columns: packed[panel][k][columns of the panel].
+/// Products with the weights of a layer. `packed` holds packed_floats(k, n) and is read by the table that made it.
+struct MatrixProducts {
+  /// packed = W[k, n]; in float32 in panels of kPanelColumns columns: packed[panel][k][columns of the panel].
   void (*pack)(const float* w, std::size_t k, std::size_t n, float* packed);
   /// packed = transpose of W[k, n], that is the panels of an [n, k] matrix.
   void (*pack_transposed)(const float* w, std::size_t k, std::size_t n, float* packed);
@@ -39,15 +34,19 @@ struct PairKernels {
   /// dW[k, n] += A[m, k]^T D[m, n].
   void (*gemm_weights)(const float* a, std::size_t lda, const float* d, std::size_t ldd, std::size_t m,
                        std::size_t k, std::size_t n, float* dw);
+};
 
-  /// The same for hidden layers, where a table of precision bf16 rounds both operands of a product to bfloat16 (sums
-  /// and everything else stay float32); elsewhere they are the four above. `packed` holds packed_floats(k, n).
-  void (*hidden_pack)(const float* w, std::size_t k, std::size_t n, float* packed);
-  void (*hidden_pack_transposed)(const float* w, std::size_t k, std::size_t n, float* packed);
-  void (*hidden_gemm)(const float* a, std::size_t lda, std::size_t m, std::size_t k, const float* packed,
-                      std::size_t n, const float* bias, bool accumulate, float* c, std::size_t ldc);
-  void (*hidden_gemm_weights)(const float* a, std::size_t lda, const float* d, std::size_t ldd, std::size_t m,
-                              std::size_t k, std::size_t n, float* dw);
+/// The arithmetic of the pair network, one table per instruction set; `ref` (double accumulation) is the truth.
+///
+/// All matrices are float32, row-major, rows of `width` contiguous features (a multiple of kFeatureBlock) unless a
+/// stride is given. Sums over rows run in increasing order of rows: same input, same bits. No kernel allocates.
+struct PairKernels {
+  const char* name;
+
+  MatrixProducts inputs;  // of input layers
+  /// Of hidden layers: a table of precision bf16 rounds both operands of a product to bfloat16 (sums and everything else stay
+  /// float32); elsewhere the same as above.
+  MatrixProducts hidden;
 
   /// out[r, :] = u[index[r], :] + v[:].
   void (*add_rows)(const float* u, const std::uint32_t* index, const float* v, std::size_t rows,

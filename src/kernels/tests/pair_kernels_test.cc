@@ -48,12 +48,12 @@ TEST_P(PairKernelParity, PackingIsTheSameToTheBit) {
        {std::pair<std::size_t, std::size_t>{1, 32}, {5, 32}, {16, 32}, {48, 32}, {8, 8}, {24, 40}}) {
     const auto w = random_floats(k * n, k);
     std::vector<float> a(k * n), b(k * n);
-    ref_.pack(w.data(), k, n, a.data());
-    fast_->pack(w.data(), k, n, b.data());
+    ref_.inputs.pack(w.data(), k, n, a.data());
+    fast_->inputs.pack(w.data(), k, n, b.data());
     EXPECT_EQ(a, b);
     if (k % kFeatureBlock == 0) {
-      ref_.pack_transposed(w.data(), k, n, a.data());
-      fast_->pack_transposed(w.data(), k, n, b.data());
+      ref_.inputs.pack_transposed(w.data(), k, n, a.data());
+      fast_->inputs.pack_transposed(w.data(), k, n, b.data());
       EXPECT_EQ(a, b);
     }
   }
@@ -70,20 +70,20 @@ TEST_P(PairKernelParity, MatrixProducts) {
         const auto bias = random_floats(n, n);
         const auto c = random_floats(m * ldc, 5);
         std::vector<float> packed(k * n);
-        ref_.pack(w.data(), k, n, packed.data());
+        ref_.inputs.pack(w.data(), k, n, packed.data());
         for (const bool accumulate : {false, true}) {
           for (const float* b : {static_cast<const float*>(nullptr), bias.data()}) {
             auto c_ref = c, c_fast = c;
-            ref_.gemm(a.data(), lda, m, k, packed.data(), n, b, accumulate, c_ref.data(), ldc);
-            fast_->gemm(a.data(), lda, m, k, packed.data(), n, b, accumulate, c_fast.data(), ldc);
+            ref_.inputs.gemm(a.data(), lda, m, k, packed.data(), n, b, accumulate, c_ref.data(), ldc);
+            fast_->inputs.gemm(a.data(), lda, m, k, packed.data(), n, b, accumulate, c_fast.data(), ldc);
             expect_close(c_fast, c_ref, 1e-6, "gemm");
           }
         }
         const auto d = random_floats(m * ldc, 6);
         auto dw_ref = random_floats(k * n, 7);
         auto dw_fast = dw_ref;
-        ref_.gemm_weights(a.data(), lda, d.data(), ldc, m, k, n, dw_ref.data());
-        fast_->gemm_weights(a.data(), lda, d.data(), ldc, m, k, n, dw_fast.data());
+        ref_.inputs.gemm_weights(a.data(), lda, d.data(), ldc, m, k, n, dw_ref.data());
+        fast_->inputs.gemm_weights(a.data(), lda, d.data(), ldc, m, k, n, dw_fast.data());
         expect_close(dw_fast, dw_ref, 2e-6, "gemm_weights");
       }
     }
@@ -101,12 +101,12 @@ TEST(PairKernels, WiderVectorsGiveTheSameBits) {
       const auto a = random_floats(m * k, m), w = random_floats(k * n, k), bias = random_floats(n, n);
       const auto d = random_floats(m * n, 6);
       std::vector<float> packed(k * n), dw[2] = {random_floats(k * n, 7), random_floats(k * n, 7)};
-      narrow.pack(w.data(), k, n, packed.data());
+      narrow.inputs.pack(w.data(), k, n, packed.data());
       std::vector<float> c[2] = {random_floats(m * n, 5), random_floats(m * n, 5)};
       for (const int i : {0, 1}) {
         const PairKernels& kernels = i ? wide : narrow;
-        kernels.gemm(a.data(), k, m, k, packed.data(), n, bias.data(), true, c[i].data(), n);
-        kernels.gemm_weights(a.data(), k, d.data(), n, m, k, n, dw[i].data());
+        kernels.inputs.gemm(a.data(), k, m, k, packed.data(), n, bias.data(), true, c[i].data(), n);
+        kernels.inputs.gemm_weights(a.data(), k, d.data(), n, m, k, n, dw[i].data());
       }
       EXPECT_EQ(c[0], c[1]);
       EXPECT_EQ(dw[0], dw[1]);
@@ -229,10 +229,10 @@ TEST(RefAdam, FirstStepMovesByTheLearningRate) {
 }
 
 TEST_P(PairKernelParity, HiddenLayersOfFloatTablesAreNotRounded) {
-  EXPECT_EQ(fast_->hidden_pack, fast_->pack);
-  EXPECT_EQ(fast_->hidden_pack_transposed, fast_->pack_transposed);
-  EXPECT_EQ(fast_->hidden_gemm, fast_->gemm);
-  EXPECT_EQ(fast_->hidden_gemm_weights, fast_->gemm_weights);
+  EXPECT_EQ(fast_->hidden.pack, fast_->inputs.pack);
+  EXPECT_EQ(fast_->hidden.pack_transposed, fast_->inputs.pack_transposed);
+  EXPECT_EQ(fast_->hidden.gemm, fast_->inputs.gemm);
+  EXPECT_EQ(fast_->hidden.gemm_weights, fast_->inputs.gemm_weights);
 }
 
 /// The nearest number with eight binary digits, ties to even; subnormal ones are zeros.
@@ -279,21 +279,21 @@ TEST_P(Bf16Products, AreThoseOfRoundedOperands) {
       const auto c = random_floats(m * ldc, 5), d = random_floats(m * ldc, 6);
       const auto dw = random_floats(k * n, 7), back = random_floats(n * k, 8);
       std::vector<float> packed(packed_floats(k, n)), packed_back(packed_floats(k, n));
-      fast_->hidden_pack(w.data(), k, n, packed.data());
-      fast_->hidden_pack_transposed(back.data(), n, k, packed_back.data());  // a [k, n] matrix, too
+      fast_->hidden.pack(w.data(), k, n, packed.data());
+      fast_->hidden.pack_transposed(back.data(), n, k, packed_back.data());  // a [k, n] matrix, too
       for (const bool accumulate : {false, true}) {
         for (const float* b : {static_cast<const float*>(nullptr), bias.data()}) {
           auto actual = c;
-          fast_->hidden_gemm(a.data(), lda, m, k, packed.data(), n, b, accumulate, actual.data(), ldc);
+          fast_->hidden.gemm(a.data(), lda, m, k, packed.data(), n, b, accumulate, actual.data(), ldc);
           expect_close(actual, product(a, lda, m, k, w, n, c, ldc, b, accumulate), 1e-6, "gemm");
         }
       }
       auto actual = c;
-      fast_->hidden_gemm(a.data(), lda, m, k, packed_back.data(), n, nullptr, false, actual.data(), ldc);
+      fast_->hidden.gemm(a.data(), lda, m, k, packed_back.data(), n, nullptr, false, actual.data(), ldc);
       expect_close(actual, product(a, lda, m, k, transpose(back, n, k, k), n, c, ldc, nullptr, false), 1e-6,
                    "gemm of a transpose");
       auto gradient = dw;
-      fast_->hidden_gemm_weights(a.data(), lda, d.data(), ldc, m, k, n, gradient.data());
+      fast_->hidden.gemm_weights(a.data(), lda, d.data(), ldc, m, k, n, gradient.data());
       std::vector<float> dense(m * n);
       for (std::size_t r = 0; r < m; ++r) std::copy_n(d.data() + r * ldc, n, dense.data() + r * n);
       expect_close(gradient, product(transpose(a, m, k, lda), m, k, m, dense, n, dw, n, nullptr, true), 2e-6,
@@ -306,9 +306,9 @@ TEST_P(Bf16Products, DeepProductsAreWhole) {
   const std::size_t m = 3, k = 2056, n = 8;  // more than any table rounds at once
   const auto a = random_floats(m * k, 1), w = random_floats(k * n, 2), c = random_floats(m * n, 3);
   std::vector<float> packed(packed_floats(k, n));
-  fast_->hidden_pack(w.data(), k, n, packed.data());
+  fast_->hidden.pack(w.data(), k, n, packed.data());
   auto actual = c;
-  fast_->hidden_gemm(a.data(), k, m, k, packed.data(), n, nullptr, true, actual.data(), n);
+  fast_->hidden.gemm(a.data(), k, m, k, packed.data(), n, nullptr, true, actual.data(), n);
   expect_close(actual, product(a, k, m, k, w, n, c, n, nullptr, true), 2e-6, "gemm");
 }
 
@@ -318,12 +318,12 @@ TEST_P(Bf16Products, TiesGoToEvenSubnormalsToZeroAndNanStays) {
       1.0f + 0x1p-8f, 1.0f + 0x3p-8f, 1.0f + 0x1p-8f + 0x1p-20f, tiny, nan, 2.0f, 0, 0};
   std::vector<float> identity(64), packed(packed_floats(8, 8)), c(16);
   for (std::size_t i = 0; i < 8; ++i) identity[i * 9] = i == 3 ? 0x1p100f : 1.0f;
-  fast_->hidden_pack(identity.data(), 8, 8, packed.data());
+  fast_->hidden.pack(identity.data(), 8, 8, packed.data());
   std::vector<float> without_nan = a;
   without_nan[4] = 0.0f;
   std::vector<float> rows = without_nan;
   rows.insert(rows.end(), a.begin(), a.end());
-  fast_->hidden_gemm(rows.data(), 8, 2, 8, packed.data(), 8, nullptr, false, c.data(), 8);
+  fast_->hidden.gemm(rows.data(), 8, 2, 8, packed.data(), 8, nullptr, false, c.data(), 8);
   const std::vector<float> expected = {1.0f, 1.0f + 0x1p-6f, 1.0f + 0x1p-7f, 0.0f, 0.0f, 2.0f, 0.0f, 0.0f};
   for (std::size_t i = 0; i < 8; ++i) {
     EXPECT_EQ(c[i], expected[i]) << i;
