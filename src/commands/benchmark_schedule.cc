@@ -118,13 +118,14 @@ class Schedule {
       }
       say();
     }
+    say();  // workers may have ended before the first look
     return done_ == cells_.size() ? ScheduleStatus::done : status;
   }
 
   void say() {
     for (const std::string& line : news_) run_.log.info(line);
     news_.clear();
-    if (started_.empty()) return;
+    if (started_.empty() || running_ == 0) return;
     const auto longest = std::min_element(started_.begin(), started_.end(), [](const auto& a, const auto& b) {
       return a.second.seconds() > b.second.seconds();
     });

@@ -86,6 +86,16 @@ TEST(RunCells, ThrowsWhatACellThrowsAndStopsTheOthers) {
   EXPECT_EQ(listener.lines[0], "cell 1: ended with an error; the other cells are stopped");
 }
 
+TEST(RunCells, SaysAllNewsHoweverFastTheCellsAre) {
+  ThreadPool pool(3);
+  for (int repeat = 0; repeat < 200; ++repeat) {
+    Listener listener;
+    const auto work = [](std::size_t, const RunContext&) { return true; };
+    EXPECT_EQ(run_cells(cells(3), 3, 0, work, {.pool = pool, .log = listener}), ScheduleStatus::done);
+    ASSERT_EQ(listener.lines.size(), 3u) << repeat;
+  }
+}
+
 TEST(RunCells, EndsAtAStopAndAtTheTimeLimit) {
   ThreadPool pool(2);
   const auto work = [](std::size_t, const RunContext& run) { return wait_for_stop(run); };
