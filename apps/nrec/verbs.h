@@ -51,7 +51,8 @@ void describe(OptionTable& table, ProgramOptions& options, bool can_be_strict);
 /// Refuses --strict where nothing is checked. Errors: UsageError.
 void require_check(const ProgramOptions& options, const CheckOptions& check);
 
-/// `options` with the environment's choice of kernels where nothing else was chosen. Errors: UsageError.
+/// `options` with the environment's choice of kernels where nothing else was chosen, and with the kernels of the precision that is asked for.
+/// Errors: UsageError, as resolve_isa with a precision.
 RunOptions with_environment(RunOptions options);
 
 /// The problem of a line: its file with the flags on top. Flags without a section go to the verb's own options.

@@ -34,8 +34,8 @@ bool cpu_has_avx512() {
 }
 
 #if defined(__x86_64__) && defined(__linux__)
-constexpr int kAskSupported = 0x1021,
-              kAskPermission = 0x1023;  // arch_prctl: ARCH_GET_XCOMP_SUPP, ARCH_REQ_XCOMP_PERM
+constexpr int kAskSupported = 0x1021;   // arch_prctl: ARCH_GET_XCOMP_SUPP
+constexpr int kAskPermission = 0x1023;  // arch_prctl: ARCH_REQ_XCOMP_PERM
 constexpr int kTileData = 18;           // the state component of tiles
 
 bool cpu_has_amx() {
@@ -115,8 +115,7 @@ std::string resolve_isa(std::string_view request, std::string_view precision) {
     if (cpu_has_amx()) return "amx";
     throw UnsupportedError(
         "precision = \"bf16\": this CPU or this kernel of the system has no AMX with bf16; use \"f32\", "
-        "which is faster here than "
-        "bf16 in software (isa = \"avx2\")");
+        "which is faster here than bf16 in software (isa = \"avx2\")");
   }
   const std::string isa = resolve_isa(request);
   if (precision != "auto" && precision_of(isa) != precision) {

@@ -35,7 +35,7 @@ std::vector<double>& PairEngine::add_sums() {
 /// Moments (about the running mean, which keeps the squares small) -> affine map of this batch and new running values.
 void PairEngine::finish_batch_statistics(PairNetwork& network, std::size_t i, int which) {
   const std::vector<double>& sums = add_sums();
-  const double n = static_cast<double>(step_logits_.size());
+  const double n = static_cast<double>(step_dz_.size() / width_);  // pairs
   float* running_mean = network.statistics().data() + network.running_mean(i, which);
   float* running_variance = network.statistics().data() + network.running_variance(i, which);
   const PairNetwork::BlockOffsets at = network.block(i);
@@ -63,7 +63,7 @@ void PairEngine::finish_batch_statistics(PairNetwork& network, std::size_t i, in
 /// Sums of the way back -> gradients of gain and shift, and dz = c0 d + c1 + c2 (z - mean).
 void PairEngine::batch_norm_coefficients(PairNetwork& network, std::size_t i, int which) {
   const std::vector<double>& sums = add_sums();
-  const double n = static_cast<double>(step_logits_.size());
+  const double n = static_cast<double>(step_dz_.size() / width_);  // pairs
   const PairNetwork::BlockOffsets at = network.block(i);
   const AlignedVector<float>& rstd = batch_rstd_[2 * i + static_cast<std::size_t>(which)];
   const AlignedVector<float>& scale = packed_.blocks[i].scale[which];
@@ -86,8 +86,6 @@ void PairEngine::resize_whole_step(std::size_t blocks, std::size_t pairs) {
   for (auto& t : step_t_) t.resize(pairs * width_);
   step_d_.resize(pairs * width_);
   step_dz_.resize(pairs * width_);
-  step_logits_.resize(pairs);
-  step_d_logits_.resize(pairs);
   for (auto* of_layers : {&batch_mean_, &batch_rstd_}) {
     of_layers->resize(2 * blocks);
     for (AlignedVector<float>& values : *of_layers) values.resize(width_);
@@ -163,9 +161,8 @@ void PairEngine::batch_norm_forward(const WholeStep& step) {
 void PairEngine::batch_norm_turn(const WholeStep& step) {
   const float scale = 1.0f / static_cast<float>(step.batch.x.rows);
   pass_over_groups([&](const Tile& tile) {
-    const std::size_t at = tile.group.first_row * columns_;
-    float* logits = step_logits_.data() + at;
-    float* d_logits = step_d_logits_.data() + at;
+    float* logits = tile.scratch.logits.data();
+    float* d_logits = tile.scratch.d_logits.data();
     residual_stream(step, step.blocks, tile);
     step.pass.output(tile.rows, tile.buffers, logits);
     tile.lane.loss += row_losses(tile.group, step.loss, logits, d_logits, scale);

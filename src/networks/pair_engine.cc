@@ -1,8 +1,7 @@
 #include "networks/pair_engine.h"
 
 #include <algorithm>
-#include <cmath>
-#include <numeric>
+#include <utility>
 
 #include "nrec/core/error.h"
 

@@ -105,7 +105,6 @@ class PairEngine final : public PairNetworkStep {
   // Batch norm only: activations of all pairs, and what its way back needs per column.
   std::vector<AlignedVector<float>> step_z_, step_t_;
   AlignedVector<float> step_dz_, step_d_;
-  std::vector<float> step_logits_, step_d_logits_;
   std::vector<AlignedVector<float>> batch_mean_, batch_rstd_;  // [2 num_blocks][width]
   AlignedVector<float> c0_, c1_, c2_;
 };
