@@ -136,13 +136,6 @@ std::string processor() {
   return "unknown";
 }
 
-bool has_amx() {
-  for (const IsaStatus& status : isa_list()) {
-    if (status.name == "amx") return status.available;
-  }
-  return false;
-}
-
 std::vector<Setting> settings(bool quick) {
   std::vector<Setting> list = {{50, 2, 9, 1024}, {128, 3, 9, 1024}};
   if (!quick) list.push_back({128, 3, 99, 1024});
@@ -180,7 +173,8 @@ void run(const Arguments& arguments) {
   std::vector<Contender> contenders;
   for (const auto& [setting, norm] : all) {
     contenders.emplace_back(isa, isa, setting, norm, pool);
-    if (arguments.isa == "auto" && has_amx()) contenders.emplace_back("amx", "amx", setting, norm, pool);
+    if (arguments.isa == "auto" && isa_status("amx").available)
+      contenders.emplace_back("amx", "amx", setting, norm, pool);
     if (has_onednn() && can_compose(setting.hidden, norm))
       contenders.emplace_back("onednn", isa, setting, norm, pool);
   }

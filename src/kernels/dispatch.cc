@@ -5,6 +5,7 @@
 #include <unistd.h>
 #endif
 
+#include <algorithm>
 #include <cstdint>
 #include <utility>
 
@@ -92,17 +93,22 @@ std::vector<IsaStatus> isa_list() {
       status_of("ref_bf16", "bf16", true, "")};
 }
 
-std::string resolve_isa(std::string_view request) {
-  for (const IsaStatus& status : isa_list()) {
-    if (request == "auto" && status.available) return status.name;
-    if (request == status.name) {
-      if (!status.available)
-        throw UnsupportedError("isa = \"" + status.name + "\": " + status.reason + "; use \"auto\"");
-      return status.name;
-    }
+IsaStatus isa_status(std::string_view isa) {
+  for (IsaStatus& status : isa_list()) {
+    if (status.name == isa) return std::move(status);
   }
-  throw ConfigError("isa = \"" + std::string(request) + "\" is unknown; it must be one of " +
-                    known_words(""));
+  throw ConfigError("isa = \"" + std::string(isa) + "\" is unknown; it must be one of " + known_words(""));
+}
+
+std::string resolve_isa(std::string_view request) {
+  if (request == "auto") {
+    const std::vector<IsaStatus> list = isa_list();
+    return std::ranges::find_if(list, &IsaStatus::available)->name;  // "ref" is always there
+  }
+  const IsaStatus status = isa_status(request);
+  if (!status.available)
+    throw UnsupportedError("isa = \"" + status.name + "\": " + status.reason + "; use \"auto\"");
+  return status.name;
 }
 
 std::string resolve_isa(std::string_view request, std::string_view precision) {
@@ -126,13 +132,7 @@ std::string resolve_isa(std::string_view request, std::string_view precision) {
   return isa;
 }
 
-std::string precision_of(std::string_view isa) {
-  const std::string resolved = resolve_isa(isa);
-  for (const IsaStatus& status : isa_list()) {
-    if (status.name == resolved) return status.precision;
-  }
-  return "f32";
-}
+std::string precision_of(std::string_view isa) { return isa_status(resolve_isa(isa)).precision; }
 
 const PairKernels& pair_kernels(std::string_view isa) {
   const std::string resolved = resolve_isa(isa);

@@ -17,6 +17,10 @@ struct IsaStatus {
 /// All implementations of this build, best first within a precision, and f32 first; "ref" and "ref_bf16" are always available.
 std::vector<IsaStatus> isa_list();
 
+/// The implementation of that name, available or not.
+/// Errors   ConfigError: not the name of one; "auto" is not, either
+IsaStatus isa_status(std::string_view isa);
+
 /// The implementation a request resolves to: "auto" is the best available one of precision f32, any other word that one.
 /// Errors   ConfigError: unknown word (with the known ones); UnsupportedError: not available here, with the reason
 std::string resolve_isa(std::string_view request);

@@ -16,6 +16,7 @@ TEST(Dispatch, ForcedImplementationIsTheActiveOne) {
       continue;
     }
     EXPECT_EQ(resolve_isa(status.name), status.name);
+    EXPECT_EQ(isa_status(status.name).precision, precision_of(status.name));
     EXPECT_EQ(std::string(pair_kernels(status.name).name), status.name);
   }
 }
@@ -33,6 +34,8 @@ TEST(Dispatch, AutoIsTheBestAvailableAndRefIsAlwaysThere) {
 }
 
 TEST(Dispatch, UnknownWordNamesTheKnownOnes) {
+  EXPECT_THROW(isa_status("sse9"), ConfigError);
+  EXPECT_THROW(isa_status("auto"), ConfigError);
   try {
     resolve_isa("sse9");
     FAIL() << "no error";
@@ -41,13 +44,6 @@ TEST(Dispatch, UnknownWordNamesTheKnownOnes) {
               "isa = \"sse9\" is unknown; it must be one of auto | avx512 | avx2 | ref | amx | "
               "avx2_bf16 | ref_bf16");
   }
-}
-
-bool is_available(std::string_view isa) {
-  for (const IsaStatus& status : isa_list()) {
-    if (status.name == isa) return status.available;
-  }
-  return false;
 }
 
 TEST(Dispatch, PrecisionAndInstructionSetMustAgree) {
@@ -59,13 +55,13 @@ TEST(Dispatch, PrecisionAndInstructionSetMustAgree) {
   EXPECT_EQ(resolve_isa("auto", "f32"), resolve_isa("auto"));
   EXPECT_THROW(resolve_isa("ref_bf16", "f32"), ConfigError);
   EXPECT_THROW(resolve_isa("ref", "f16"), ConfigError);
-  if (is_available("avx2")) {
+  if (isa_status("avx2").available) {
     EXPECT_EQ(resolve_isa("avx2", "bf16"), "avx2_bf16");
   }
-  if (is_available("avx512")) {
+  if (isa_status("avx512").available) {
     EXPECT_THROW(resolve_isa("avx512", "bf16"), ConfigError);
   }
-  if (is_available("amx")) {
+  if (isa_status("amx").available) {
     EXPECT_EQ(resolve_isa("auto", "bf16"), "amx");
     EXPECT_THROW(resolve_isa("amx", "f32"), ConfigError);
   } else {

@@ -34,9 +34,8 @@ void expect_close(const std::vector<T>& actual, const std::vector<T>& expected, 
 class PairKernelParity : public ::testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
-    for (const IsaStatus& status : isa_list()) {
-      if (status.name == GetParam() && !status.available) GTEST_SKIP() << GetParam() << ": " << status.reason;
-    }
+    if (const IsaStatus status = isa_status(GetParam()); !status.available)
+      GTEST_SKIP() << status.name << ": " << status.reason;
     fast_ = &pair_kernels(GetParam());
   }
   const PairKernels& ref_ = pair_kernels("ref");
@@ -91,9 +90,8 @@ TEST_P(PairKernelParity, MatrixProducts) {
 }
 
 TEST(PairKernels, WiderVectorsGiveTheSameBits) {
-  for (const IsaStatus& status : isa_list()) {
-    if (status.name == "avx512" && !status.available) GTEST_SKIP() << "avx512: " << status.reason;
-  }
+  if (const IsaStatus status = isa_status("avx512"); !status.available)
+    GTEST_SKIP() << status.name << ": " << status.reason;
   const PairKernels& narrow = pair_kernels("avx2");
   const PairKernels& wide = pair_kernels("avx512");
   for (const std::size_t m : {1u, 7u, 48u, 53u, 107u}) {

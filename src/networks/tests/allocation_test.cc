@@ -53,9 +53,8 @@ class Allocations : public ::testing::TestWithParam<Case> {};
 
 TEST_P(Allocations, AStepMakesNoneAfterTheFirst) {
   const auto& [isa, norm] = GetParam();
-  for (const IsaStatus& status : isa_list()) {
-    if (status.name == isa && !status.available) GTEST_SKIP() << status.name << ": " << status.reason;
-  }
+  if (const IsaStatus status = isa_status(isa); !status.available)
+    GTEST_SKIP() << status.name << ": " << status.reason;
   ThreadPool pool(3);
   const testing::Problem problem(131, 3, 5, 10);
   PairNetwork network = testing::busy_network(
@@ -87,9 +86,8 @@ TEST_P(Allocations, AStepMakesNoneAfterTheFirst) {
 
 TEST_P(Allocations, AnEvaluatorMakesNoneAfterTheFirst) {
   const auto& [isa, norm] = GetParam();
-  for (const IsaStatus& status : isa_list()) {
-    if (status.name == isa && !status.available) GTEST_SKIP() << status.name << ": " << status.reason;
-  }
+  if (const IsaStatus status = isa_status(isa); !status.available)
+    GTEST_SKIP() << status.name << ": " << status.reason;
   ThreadPool pool(3);
   const testing::Problem problem(300, 3, 5, 1);
   const PairNetwork network = testing::busy_network(

@@ -32,9 +32,8 @@ using Case = std::tuple<std::string, Norm>;
 class PairStep : public ::testing::TestWithParam<Case> {
  protected:
   void SetUp() override {
-    for (const IsaStatus& status : isa_list()) {
-      if (status.name == isa() && !status.available) GTEST_SKIP() << status.name << ": " << status.reason;
-    }
+    if (const IsaStatus status = isa_status(isa()); !status.available)
+      GTEST_SKIP() << status.name << ": " << status.reason;
   }
   std::string isa() const { return std::get<0>(GetParam()); }
   PairNetworkShape shape() const {
