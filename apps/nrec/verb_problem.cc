@@ -26,6 +26,7 @@ class ProblemVerb final : public Verb {
     nrec::describe(syntax_.options, defaults_.simulations);
     if (to_the_end) nrec::describe(syntax_.options, defaults_.observation);
     nrec::describe(syntax_.options, defaults_.network);
+    describe_settings(syntax_.options, defaults_.settings);
     nrec::describe(syntax_.options, defaults_.training);
     if (to_the_end) nrec::describe(syntax_.options, defaults_.sampling);
     if (to_the_end) nrec::describe(syntax_.options, defaults_.check);

@@ -9,7 +9,7 @@ folder=$1
 cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/../.."
 mkdir -p "$folder"
 for task in slcp gaussian_linear; do
-  build/release/nrec train --task "$task" --num-simulations 10000 --num-classes 9 --max-num-epochs 20 --stop-after-epochs 0 \
+  build/release/nrec train --task "$task" --num-simulations 10000 --settings published --num-classes 9 --max-num-epochs 20 --stop-after-epochs 0 \
     --learning-rate 2e-3 --learning-rate-schedule cosine --seed 1 --out "$folder/$task" --resume --quiet >/dev/null
   build/release/bench/sampling_cost/sampling_cost observations "$task" 1000 1 >"$folder/$task.csv"
 done

@@ -38,9 +38,9 @@ void describe(OptionTable& table, BenchmarkOptions& options) {
   table.add("", "seeds", &options.seeds, "one network per seed: 1-5 or 1,7");
   table.add("", "observations", &options.observations, "observations of every task, by number");
   table.add(
-      "", "settings", &options.settings, {"default", "paper"},
-      "what network, training and sampling are where no flag says otherwise: nrec's defaults (the published "
-      "setting of NRE-C), or those of the published benchmark's NRE");
+      "", "settings", &options.settings, {"default", "published", "sbibm"},
+      "what network, training and sampling are where no flag says otherwise: nrec's defaults, the published "
+      "setting of NRE-C, or that of NRE in the published benchmark");
   table.add("", "sbibm", &options.sbibm, {},
             "folder of the published benchmark (it holds tasks/): its observations and reference posteriors; "
             "without it nrec makes its own");
@@ -65,8 +65,10 @@ void use_settings(BenchmarkOptions& options) {
   options.sampling = {};
   // Draws must not depend on how busy a machine is; max_evaluations still ends what would not.
   options.sampling.max_seconds = std::numeric_limits<double>::infinity();
-  options.batch_of_validation_size = options.settings == "paper";
-  if (options.settings != "paper") return;
+  options.batch_of_validation_size = options.settings == "sbibm";
+  if (options.settings == "default") return;
+  use_published_settings(options.network, options.training);
+  if (options.settings == "published") return;
   options.network = {.hidden_features = 50, .num_blocks = 2, .norm = "none"};
   options.training.num_classes = 10;
   options.training.max_num_epochs = std::numeric_limits<int>::max();
@@ -134,7 +136,7 @@ TrainingOptions cell_training(const BenchmarkOptions& options, const BenchmarkCe
         validation_rows(static_cast<std::size_t>(cell.budget), training.validation_fraction, 0).size();
     training.training_batch_size = static_cast<int>(std::clamp<std::size_t>(rows, 1, kPaperLargestBatch));
   }
-  return training;
+  return settled_options(training, static_cast<std::size_t>(cell.budget));
 }
 
 Record cell_settings(const BenchmarkOptions& options, const BenchmarkCell& cell) {

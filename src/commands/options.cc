@@ -73,6 +73,12 @@ void describe(OptionTable& table, ObservationOptions& options) {
             "rows, whose log ratios add; batch: observations of their own, a posterior for each");
 }
 
+void describe_settings(OptionTable& table, std::string& settings) {
+  table.add("training", "settings", &settings, {"default", "published"},
+            "what [network] and [training] are where nothing else is said: nrec's defaults, or the published "
+            "setting of NRE-C (batch norm, K = 99, up to 1,000 epochs), which takes far longer");
+}
+
 void describe(OptionTable& table, CheckOptions& options) {
   table
       .add("check", "level", &options.level, {"none", "quick", "full"},
@@ -104,6 +110,7 @@ void describe(OptionTable& table, Problem& problem) {
   describe(table, problem.simulations);
   describe(table, problem.observation);
   describe(table, problem.network);
+  describe_settings(table, problem.settings);
   describe(table, problem.training);
   describe(table, problem.sampling);
   describe(table, problem.check);

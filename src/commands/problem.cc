@@ -126,15 +126,35 @@ void apply(const OptionOverride& flag, const OptionTable& table) {
   }
 }
 
+namespace {
+
+/// The word of [training] settings, which comes before all other keys; wrong words are left to the reading of these.
+std::string settings_word(const TomlValue& root, std::span<const OptionOverride> overrides) {
+  std::string word;
+  if (const TomlValue* section = root.find("training")) {
+    const TomlValue* value = section->find("settings");
+    if (const auto* text = value ? std::get_if<std::string>(&value->value) : nullptr) word = *text;
+  }
+  for (const OptionOverride& flag : overrides) {
+    if (flag.section == "training" && flag.name == "settings") word = flag.values.back();
+  }
+  return word;
+}
+
+}  // namespace
+
 Problem read_problem(const fs::path& path, std::span<const OptionOverride> overrides) {
   Problem problem;
   OptionTable table;
   describe(table, problem);
+  const TomlValue root = path.empty() ? TomlValue{TomlTable{}} : read_toml(path);
+  if (settings_word(root, overrides) == "published")
+    use_published_settings(problem.network, problem.training);
   std::vector<std::string> file_errors;
   if (!path.empty()) {
     problem.file = path;
     ProblemReader reader(path, problem, table);
-    reader.read(read_toml(path));
+    reader.read(root);
     file_errors = reader.errors();
     start_from(path.parent_path(), problem);
   }

@@ -219,6 +219,7 @@ class Planner {
     cell.count = count;
     cell.is_measured = block.is_measured;
     BenchmarkOptions& options = cell.options;
+    options.settings = "published";
     use_settings(options);
     options.network = {.hidden_features = architecture == "small" ? 50 : 128,
                        .num_blocks = architecture == "small" ? 2 : 3,
@@ -252,8 +253,10 @@ class Planner {
     cell.regime = "fixed";
     cell.architecture = "large";
     cell.is_measured = true;
+    const bool is_table = options_.name != "verdicts";
+    if (is_table) cell.options.settings = "published";
     use_settings(cell.options);
-    if (options_.size == "full") {
+    if (is_table && options_.size == "full") {
       cell.options.training.max_num_epochs = kFullEpochs;
       cell.options.training.stop_after_epochs = 0;
     }

@@ -94,7 +94,8 @@ void load_checkpoint(const std::string& fingerprint, const std::filesystem::path
   if (metadata("fingerprint") != fingerprint) {
     throw IoError(where +
                   ": this checkpoint belongs to other simulations, settings, seed or instruction set; resume "
-                  "with the same ones, or start anew with --overwrite");
+                  "with the same ones, or start anew with --overwrite (with learning_rate_schedule = "
+                  "\"cosine\" max_num_epochs is one of the settings)");
   }
   TrainerState ratio = read_trainer(state.ratio, "", file, where);
   if (state.success) state.success = read_trainer(*state.success, kSuccess, file, where);

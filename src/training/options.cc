@@ -1,8 +1,50 @@
 #include <algorithm>
+#include <cmath>
 
 #include "nrec/training/train.h"
 
 namespace nrec {
+
+namespace {
+
+constexpr double kBatchRows = 256, kLeastBatchRows = 16, kStepsPerEpoch = 16;
+constexpr double kLearningRate = 1e-2;  // at kBatchRows
+constexpr double kEpochs = 60, kLeastEpochs = 10;
+constexpr double kSimulationsOfAllEpochs = 10000;
+
+}  // namespace
+
+TrainingOptions settled_options(TrainingOptions options, std::size_t num_simulations) {
+  const bool takes_rows = options.regime != "joint";  // joint makes its own
+  const double rows = (1.0 - options.validation_fraction) * static_cast<double>(num_simulations);
+  if (options.training_batch_size == 0) {
+    double batch = takes_rows ? std::clamp(rows / kStepsPerEpoch, kLeastBatchRows, kBatchRows) : kBatchRows;
+    if (options.regime != "prior") batch = std::max(batch, options.num_classes + 1.0);
+    options.training_batch_size = static_cast<int>(batch);
+  }
+  if (options.learning_rate == 0.0) {
+    const double batch =
+        takes_rows ? std::min<double>(options.training_batch_size, rows) : options.training_batch_size;
+    options.learning_rate = kLearningRate * std::sqrt(std::min(1.0, batch / kBatchRows));
+  }
+  if (options.max_num_epochs == 0) {
+    const double share =
+        takes_rows ? std::sqrt(kSimulationsOfAllEpochs / static_cast<double>(num_simulations)) : 1.0;
+    options.max_num_epochs =
+        static_cast<int>(std::lround(std::clamp(kEpochs * share, kLeastEpochs, kEpochs)));
+  }
+  return options;
+}
+
+void use_published_settings(NetworkOptions& network, TrainingOptions& training) {
+  network = {.hidden_features = 128, .num_blocks = 3, .norm = "batch"};
+  training = {.num_classes = 99,
+              .training_batch_size = 1024,
+              .learning_rate = 5e-4,
+              .learning_rate_schedule = "constant",
+              .max_num_epochs = 1000,
+              .stop_after_epochs = 50};
+}
 
 void describe(OptionTable& table, NetworkOptions& options) {
   table.add("network", "hidden_features", &options.hidden_features, {.low = 1, .high = 4096},
@@ -29,11 +71,13 @@ void describe(OptionTable& table, TrainingOptions& options) {
   table.add(section, "steps_per_epoch", &options.steps_per_epoch, {.low = 1},
             "mini-batches of an epoch; regime joint only, the others pass over the training rows");
   table
-      .add(section, "training_batch_size", &options.training_batch_size, {.low = 1},
-           "rows of a mini-batch; lowered to the training rows if there are fewer")
+      .add(
+          section, "training_batch_size", &options.training_batch_size, {.low = 0},
+          "rows of a mini-batch; 0: 256, fewer where an epoch would have fewer than 16 steps; lowered to the "
+          "training rows if there are fewer")
       .aliases = {"batch_size"};
-  table.add(section, "learning_rate", &options.learning_rate, {.low = 0, .high = 1, .low_open = true},
-            "step size of Adam");
+  table.add(section, "learning_rate", &options.learning_rate, {.low = 0, .high = 1},
+            "step size of Adam; 0: 1e-2, with mini-batches of fewer than 256 rows less, as the root of them");
   table.add(section, "learning_rate_schedule", &options.learning_rate_schedule,
             {"constant", "plateau", "cosine"},
             "constant; halved, from the best state on, whenever 5 epochs bring no better validation loss; or "
@@ -43,8 +87,10 @@ void describe(OptionTable& table, TrainingOptions& options) {
   table.add(section, "validation_fraction", &options.validation_fraction,
             {.low = 0, .high = 1, .low_open = true, .high_open = true},
             "share of the simulations kept for validation");
-  table.add(section, "max_num_epochs", &options.max_num_epochs, {.low = 1},
-            "most passes over the training rows");
+  table.add(
+      section, "max_num_epochs", &options.max_num_epochs, {.low = 0},
+      "most passes over the training rows; 0: 60, of more than 10,000 simulations fewer, as the root of "
+      "their number");
   table.add(
       section, "stop_after_epochs", &options.stop_after_epochs, {.low = 0},
       "stop after so many epochs without a better validation loss; 0 = never, keep the best of all epochs");

@@ -253,7 +253,8 @@ std::string_view training_status_name(TrainingStatus status) {
 TrainingResult train(const Prior& prior, const SimulationSet& simulations, const NetworkOptions& network,
                      const TrainingOptions& options, const RunContext& run,
                      const CheckpointOptions& checkpoint, const Simulator* simulator) {
-  return TrainingRun(prior, simulations, network, options, run, checkpoint, simulator).result();
+  const TrainingOptions settled = settled_options(options, simulations.num_rows());
+  return TrainingRun(prior, simulations, network, settled, run, checkpoint, simulator).result();
 }
 
 }  // namespace nrec

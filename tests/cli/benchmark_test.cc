@@ -281,7 +281,7 @@ TEST_F(Benchmark, CountsCellsThatCouldNotBeMeasured) {
 
 TEST_F(Benchmark, KnowsThePublishedSettings) {
   const Outcome outcome = run({"benchmark", "--tasks", "two_moons", "--algorithms", "nre-b", "--budgets",
-                               "200", "--observations", "1", "--settings", "paper", "--max-num-epochs", "3",
+                               "200", "--observations", "1", "--settings", "sbibm", "--max-num-epochs", "3",
                                "--num-samples", "100", "--out", "b", "--json"});
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   const Record cell = record_from_json(outcome.out, "stdout");
@@ -370,7 +370,7 @@ TEST_F(Benchmark, RefusesWhatItCannotRun) {
   refuse(also({"--settings", "papers"}), 2, "--settings");
   refuse(also({"--seed", "3"}), 2, "did you mean --seeds?");
   refuse(also({"--anchor-column", "c2st"}), 2, "--anchor-column names a column but no table is given");
-  refuse(also({"--budgets", "100"}), 3,
+  refuse(also({"--budgets", "100", "--settings", "published"}), 3,
          "nre-c with 100 simulations: train: num_classes = 99 needs a batch of at least 100");
   fs::create_directories(folder_ / "tasks");
   const Outcome missing = run(also({"--sbibm", "."}));

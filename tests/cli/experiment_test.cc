@@ -104,7 +104,8 @@ TEST_F(Experiment, TablesVerdictsAndTheDiagnosticRun) {
   expect_in(content("e/table3.csv"), "\ntwo_moons,500,NRE-C,1,0.");
   const Outcome verdicts = run(tiny("verdicts", "e", two));
   ASSERT_EQ(verdicts.code, 0) << verdicts.err;
-  EXPECT_EQ(files("e/networks"), 2u) << "those of the table";
+  EXPECT_EQ(files("e/networks"), 4u)
+      << "that of the table, of the published kind, and one of the default kind";
   expect_in(content("e/verdicts_confusion.csv"), "quality,trusted,cannot tell,not trusted\nbad,");
   EXPECT_EQ(files("e/verdicts"), 1u);
   const std::string settings = (run(tiny("table2", "e", two)), content("e/table2.csv"));

@@ -13,7 +13,7 @@ namespace {
 /// Enough epochs that a signal always comes before the end of the first part.
 const std::string kLong =
     "[network]\nhidden_features = 16\nnum_blocks = 1\nnorm = \"batch\"\n[training]\nnum_classes = "
-    "9\ntraining_batch_size = 64\nstop_after_epochs = 0\n[sampling]\nnum_samples = 200\n";
+    "9\ntraining_batch_size = 64\nlearning_rate_schedule = \"constant\"\nstop_after_epochs = 0\n[sampling]\nnum_samples = 200\n";
 
 class StopResume : public ToyTest {
  protected:

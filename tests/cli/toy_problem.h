@@ -22,7 +22,8 @@ inline const std::string kObservation = "[observation]\nfile = \"x_o.csv\"\n";
 /// A network and a training so small that a run takes a fraction of a second.
 inline const std::string kSmall =
     "[network]\nhidden_features = 16\nnum_blocks = 1\nnorm = \"layer\"\n"
-    "[training]\nnum_classes = 9\ntraining_batch_size = 64\nlearning_rate = 3e-3\nmax_num_epochs = 4\n"
+    "[training]\nnum_classes = 9\ntraining_batch_size = 64\nlearning_rate = 3e-3\n"
+    "learning_rate_schedule = \"constant\"\nmax_num_epochs = 4\n"
     "[sampling]\nnum_samples = 200\n";
 
 class ToyTest : public ProgramTest {

@@ -20,7 +20,7 @@ struct BenchmarkOptions {
   std::vector<std::string> budgets = {"1000"};
   std::vector<std::string> seeds = {"1"};
   std::vector<std::string> observations = {"1-10"};
-  std::string settings = "default";  // "default" | "paper": what network, training and sampling start from
+  std::string settings = "default";  // "default" | "published" | "sbibm": what network, training and sampling start from
   std::string sbibm;                 // folder of the published benchmark; empty: nrec's own observations
   std::vector<std::string> anchors;  // tables with published numbers
   std::string anchor_column;         // of the tables; empty: c2st_mean, else c2st
@@ -29,7 +29,7 @@ struct BenchmarkOptions {
   NetworkOptions network;
   TrainingOptions training;  // loss is set by the algorithm of the cell
   SamplingOptions sampling;
-  /// The batch of a cell is its number of validation rows, at most 10,000 (settings "paper").
+  /// The batch of a cell is its number of validation rows, at most 10,000 (settings "sbibm").
   bool batch_of_validation_size = false;
 };
 
@@ -38,8 +38,8 @@ void describe(OptionTable& table, BenchmarkOptions& options);
 
 /// Sets network, training and sampling to what `options.settings` names.
 ///
-/// default: the published setting of NRE-C (3 blocks of 128, batch norm, K = 99, gamma = 1). paper: the setting of the published
-/// benchmark's NRE (2 blocks of 50, no norm, 10 atoms, patience 20, slice sampling).
+/// published: that of NRE-C (use_published_settings()). sbibm: that of NRE in the published benchmark (2 blocks of 50, no norm, 10
+/// atoms, patience 20, slice sampling). Source: [Miller2022, app. B], [Lueckmann2021, app. B]
 void use_settings(BenchmarkOptions& options);
 
 /// Stores flags of the table: --settings first, then the others on top of it.

@@ -76,6 +76,7 @@ struct Problem {
   ParameterOptions parameters;
   SimulationOptions simulations;
   ObservationOptions observation;
+  std::string settings = "default";  // "default" | "published": what network and training start from
   NetworkOptions network;
   TrainingOptions training;
   SamplingOptions sampling;
@@ -88,6 +89,8 @@ struct Problem {
 void describe(OptionTable& table, SimulationOptions& options);
 void describe(OptionTable& table, ObservationOptions& options);
 void describe(OptionTable& table, CheckOptions& options);
+/// What [network] and [training] start from, a key of [training].
+void describe_settings(OptionTable& table, std::string& settings);
 void describe(OptionTable& table, RunOptions& options);
 /// The same without the seed: for commands that have several.
 void describe_without_seed(OptionTable& table, RunOptions& options);

@@ -35,6 +35,7 @@ struct ImportanceDiagnosticOptions {
                               .gamma = 1.0,
                               .training_batch_size = 512,
                               .learning_rate = 1e-4,
+                              .learning_rate_schedule = "constant",
                               .validation_fraction = 0.25,
                               .max_num_epochs = 60,
                               .stop_after_epochs = 0};

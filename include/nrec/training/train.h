@@ -17,24 +17,24 @@ namespace nrec {
 struct NetworkOptions {
   int hidden_features = 128;
   int num_blocks = 3;
-  std::string norm = "batch";
+  std::string norm = "layer";
 };
 
 /// Loss, batches, optimiser and stopping rule.
 struct TrainingOptions {
   std::string loss = "nre-c";
-  int num_classes = 99;
+  int num_classes = 9;
   double gamma = 1.0;
   std::string contrast = "shared";
   std::string regime = "fixed";
   int steps_per_epoch = 20;
-  int training_batch_size = 1024;
-  double learning_rate = 5e-4;
-  std::string learning_rate_schedule = "constant";
+  int training_batch_size = 0;  // 0: settled_options()
+  double learning_rate = 0.0;   // 0: settled_options()
+  std::string learning_rate_schedule = "cosine";
   double clip_max_norm = 5.0;
   double validation_fraction = 0.1;
-  int max_num_epochs = 1000;
-  int stop_after_epochs = 50;
+  int max_num_epochs = 0;  // 0: settled_options()
+  int stop_after_epochs = 0;
   std::string select_epoch = "loss";
   int information_thetas = 0;
   std::string information_epochs = "all";
@@ -42,6 +42,16 @@ struct TrainingOptions {
   std::string standardise_x = "independent";
   std::string standardise_from = "training";
 };
+
+/// The options with the values that are left to nrec (0) filled in for so many simulations. Mini-batches have 256 rows, fewer where
+/// an epoch would have fewer than 16 of them, but at least 16 and what num_classes needs. The rate of Adam is 1e-2 at 256 rows
+/// and above, below in proportion to the root of the rows. There are 60 epochs, of more than 10,000 simulations fewer in proportion to
+/// the root of their number, at least 10. docs/decisions/0010-learning-rate.md
+TrainingOptions settled_options(TrainingOptions options, std::size_t num_simulations);
+
+/// Sets both to the published setting of NRE-C: batch norm, K = 99, mini-batches of 1,024, Adam at a constant 5e-4, at most 1,000
+/// epochs with a patience of 50; gradients and contrastive sets stay those of nrec. Source: [Miller2022, app. B]
+void use_published_settings(NetworkOptions& network, TrainingOptions& training);
 
 /// Sections [network] and [training]: names, ranges and help. The table is bound to the structs.
 void describe(OptionTable& table, NetworkOptions& options);

@@ -64,6 +64,33 @@ TEST_F(ProblemFile, RefusesTrainingOptionsThatContradictEachOther) {
                 "\"log\" measures it in a few; take information_epochs = \"all\", or another select_epoch");
 }
 
+TEST_F(ProblemFile, KeysStandOnTopOfTheSettingsWhereverTheyStand) {
+  const std::string text =
+      "[parameters]\na = { prior = \"normal\", mean = 0, sd = 1 }\n"
+      "[training]\nnum_classes = 5\nsettings = \"published\"\n[network]\nhidden_features = 20\n";
+  const Problem published = read(text);
+  EXPECT_EQ(published.training.num_classes, 5);
+  EXPECT_EQ(published.network.hidden_features, 20);
+  EXPECT_EQ(published.network.norm, "batch");
+  EXPECT_EQ(published.training.training_batch_size, 1024);
+  EXPECT_EQ(published.training.learning_rate, 5e-4);
+  EXPECT_EQ(published.training.learning_rate_schedule, "constant");
+  EXPECT_EQ(published.training.max_num_epochs, 1000);
+  EXPECT_EQ(published.training.stop_after_epochs, 50);
+  // What a run leaves behind reads back as the same problem.
+  write_file(folder_ / "again.toml", problem_text(published, folder_));
+  EXPECT_EQ(problem_text(read_problem(folder_ / "again.toml"), folder_), problem_text(published, folder_));
+
+  const std::vector<OptionOverride> flags = {{"training", "settings", {"default"}, "--settings"},
+                                             {"network", "norm", {"none"}, "--norm"}};
+  const Problem own = read(text, flags);
+  EXPECT_EQ(own.settings, "default");
+  EXPECT_EQ(own.network.norm, "none");
+  EXPECT_EQ(own.training.num_classes, 5);
+  EXPECT_EQ(own.training.learning_rate_schedule, TrainingOptions{}.learning_rate_schedule);
+  EXPECT_NE(refusal<ConfigError>("[training]\nsettings = \"paper\"\n").find("settings"), std::string::npos);
+}
+
 TEST_F(ProblemFile, FileNamesStartFromTheFolderOfTheFileAndThoseOfFlagsDoNot) {
   const std::string text =
       "[simulations]\nfiles = [\"a.npz\", \"/data/b.npz\"]\n[observation]\nfile = \"x.csv\"\n";

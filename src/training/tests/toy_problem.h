@@ -32,6 +32,7 @@ inline TrainingOptions short_training() {
   options.num_classes = 9;
   options.training_batch_size = 128;
   options.learning_rate = 2e-3;
+  options.learning_rate_schedule = "constant";
   options.max_num_epochs = 5;
   options.stop_after_epochs = 0;
   return options;

@@ -1,0 +1,44 @@
+#include <gtest/gtest.h>
+
+#include "nrec/training/train.h"
+
+namespace nrec {
+namespace {
+
+TEST(SettledOptions, MiniBatchesGrowWithTheSimulationsAndTheRateWithThem) {
+  // Ten per cent are held out; an epoch has 16 steps, then batches stop growing.
+  EXPECT_EQ(settled_options({}, 100).training_batch_size, 16);
+  EXPECT_EQ(settled_options({}, 1000).training_batch_size, 56);
+  EXPECT_EQ(settled_options({}, 1000000).training_batch_size, 256);
+  EXPECT_DOUBLE_EQ(settled_options({}, 100).learning_rate, 0.0025);
+  EXPECT_DOUBLE_EQ(settled_options({}, 1000000).learning_rate, 0.01);
+}
+
+TEST(SettledOptions, EpochsAreFewerWhereTheyAreLong) {
+  EXPECT_EQ(settled_options({}, 100).max_num_epochs, 60);
+  EXPECT_EQ(settled_options({}, 10000).max_num_epochs, 60);
+  EXPECT_EQ(settled_options({}, 100000).max_num_epochs, 19);
+  EXPECT_EQ(settled_options({}, 10000000).max_num_epochs, 10);
+  EXPECT_EQ(settled_options({.regime = "joint"}, 10000000).max_num_epochs, 60) << "those of other rows";
+  EXPECT_EQ(settled_options({.max_num_epochs = 7}, 100).max_num_epochs, 7);
+}
+
+TEST(SettledOptions, WhatIsGivenStays) {
+  const TrainingOptions given = settled_options({.training_batch_size = 1024, .learning_rate = 3e-4}, 10000);
+  EXPECT_EQ(given.training_batch_size, 1024);
+  EXPECT_EQ(given.learning_rate, 3e-4);
+  EXPECT_EQ(settled_options({.training_batch_size = 1024}, 10000).learning_rate, 0.01);
+  // As if it were lowered to the rows already.
+  EXPECT_DOUBLE_EQ(
+      settled_options({.training_batch_size = 1024, .validation_fraction = 0.5}, 128).learning_rate, 0.005);
+}
+
+TEST(SettledOptions, ContrastiveSetsFitIntoABatch) {
+  EXPECT_EQ(settled_options({.num_classes = 99}, 1000).training_batch_size, 100);
+  // From the prior they ask nothing of it; and joint batches are not those of the simulations.
+  EXPECT_EQ(settled_options({.num_classes = 99, .regime = "prior"}, 1000).training_batch_size, 56);
+  EXPECT_EQ(settled_options({.regime = "joint"}, 100).training_batch_size, 256);
+}
+
+}  // namespace
+}  // namespace nrec
