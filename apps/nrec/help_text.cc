@@ -48,7 +48,7 @@ std::string value_word(const OptionEntry& entry) {
   return entry.choices.empty() ? " TEXT" : fmt::format(" {}", fmt::join(entry.choices, "|"));
 }
 
-/// "(>= 1, default 99)": range and default, "" when there is neither.
+/// "(>= 1, default 9)": range and default, "" when there is neither.
 std::string range_text(const OptionEntry& entry) {
   if (entry.kind == OptionEntry::Kind::boolean) return "";
   Interval interval = entry.interval;

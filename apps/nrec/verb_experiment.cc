@@ -35,6 +35,7 @@ class ExperimentVerb final : public Verb {
     table.add("", "quick", &quick_, "the same as --size quick");
     table.add("", "full", &full_, "the same as --size full");
     nrec::describe(table, options_);
+    use_published_settings(network_, training_);  // what figures and tables start from
     nrec::describe(table, network_);
     nrec::describe(table, training_);
     nrec::describe(table, sampling_);

@@ -26,7 +26,7 @@ class ProblemVerb final : public Verb {
     nrec::describe(syntax_.options, defaults_.simulations);
     if (to_the_end) nrec::describe(syntax_.options, defaults_.observation);
     nrec::describe(syntax_.options, defaults_.network);
-    describe_settings(syntax_.options, defaults_.settings);
+    describe_settings(syntax_.options, settings_);
     nrec::describe(syntax_.options, defaults_.training);
     if (to_the_end) nrec::describe(syntax_.options, defaults_.sampling);
     if (to_the_end) nrec::describe(syntax_.options, defaults_.check);
@@ -50,6 +50,7 @@ class ProblemVerb final : public Verb {
  private:
   Command command_;
   Problem defaults_;  // what the help shows
+  std::string settings_ = "default";
   OutputOptions output_;
   ProgramOptions program_;
 };

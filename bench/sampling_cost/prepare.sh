@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Estimators and observations for compare.py: a rough network of the default architecture (128 x 3, batch norm) per task.
+# Estimators and observations for compare.py: a rough network of the published architecture (128 x 3, batch norm) per task.
 #   usage: bench/sampling_cost/prepare.sh FOLDER
 # Needs the built program and the target sampling_cost.
 set -euo pipefail

@@ -37,7 +37,8 @@ std::string value_text(const RecordValue& value) {
   return record_to_json(again, -1).substr(std::size("{\"value\":") - 1);
 }
 
-/// What a file says of an option that did not exist when it was written: what the program did then is the default now.
+/// What a file says of an option that did not exist when it was written. Only right for options whose default is what the program did
+/// before it had them: a default that changes is that of options which every file has.
 std::optional<RecordValue> default_value(const std::string& name) {
   NetworkOptions network;
   TrainingOptions training;

@@ -158,6 +158,7 @@ class Run {
 
   void record_inputs() {
     Problem shown = problem_;
+    shown.training = settled_options(problem_.training, simulations_.set.num_rows());
     OptionTable table;
     describe(table, shown);
     add_options(result_.record, table);

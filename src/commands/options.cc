@@ -110,7 +110,6 @@ void describe(OptionTable& table, Problem& problem) {
   describe(table, problem.simulations);
   describe(table, problem.observation);
   describe(table, problem.network);
-  describe_settings(table, problem.settings);
   describe(table, problem.training);
   describe(table, problem.sampling);
   describe(table, problem.check);

@@ -145,8 +145,10 @@ std::string settings_word(const TomlValue& root, std::span<const OptionOverride>
 
 Problem read_problem(const fs::path& path, std::span<const OptionOverride> overrides) {
   Problem problem;
+  std::string settings;
   OptionTable table;
   describe(table, problem);
+  describe_settings(table, settings);
   const TomlValue root = path.empty() ? TomlValue{TomlTable{}} : read_toml(path);
   if (settings_word(root, overrides) == "published")
     use_published_settings(problem.network, problem.training);

@@ -29,7 +29,7 @@ struct CheckFindings {
 
 namespace advice {
 inline constexpr const char* kNarrow =
-    "simulate more, lower gamma or num_classes, or stop earlier; also check that theta comes from this prior";
+    "simulate more, lower gamma or num_classes, or take fewer epochs; also check that theta comes from this prior";
 inline constexpr const char* kWide =
     "train longer or with a larger network; also check that theta comes from this prior";
 inline constexpr const char* kShifted =

@@ -139,7 +139,7 @@ CheckItem coverage_item(const Ranks& ranks, std::size_t rows, Record& record) {
   item.sentence = text_of("90 %% regions hold %.0f %% of held-out thetas", 100 * covered(0.9)) +
                   text_of(" (p = %.2g over %.0f rows)", p, n);
   if (item.verdict == Verdict::not_trusted) {
-    item.sentence += mean > 0.5 ? "; posteriors are too narrow: simulate more, lower gamma, or stop earlier; "
+    item.sentence += mean > 0.5 ? "; posteriors are too narrow: simulate more, lower gamma, or take fewer epochs; "
                                   "also check that theta comes from this prior, column by column"
                                 : "; posteriors are too wide: train longer (fewer num_classes or a smaller "
                                   "network make epochs quicker), or with a larger network if it has "

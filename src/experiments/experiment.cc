@@ -189,6 +189,10 @@ class ExperimentRun {
     add_options(record, table);
     for (const OptionOverride& flag : shown.settings)
       record.set(flag.section + "." + flag.name, RecordValue(flag.values));
+    std::string cells;
+    for (const ExperimentCell& cell : plan_.cells)
+      cells += record_to_json(cell_settings(cell.options, cell.cell), -1);
+    record.set("cells", content_hash(cells));
     return content_hash(record_to_json(record, -1));
   }
 

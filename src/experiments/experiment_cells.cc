@@ -166,8 +166,8 @@ class CellsRun {
   /// Steps of training weigh by their pairs, a measurement like some of them; for the time left only.
   static double cost(const ExperimentCell& cell) {
     constexpr double kMeasuring = 3e7;
-    const double pairs = static_cast<double>(cell.cell.budget) * cell.count *
-                         std::min(cell.options.training.max_num_epochs, 100);
+    const int epochs = cell_training(cell.options, cell.cell).max_num_epochs;
+    const double pairs = static_cast<double>(cell.cell.budget) * cell.count * std::min(epochs, 100);
     return pairs + (cell.is_measured ? kMeasuring : 0.0);
   }
 

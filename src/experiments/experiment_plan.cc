@@ -254,7 +254,7 @@ class Planner {
     cell.architecture = "large";
     cell.is_measured = true;
     const bool is_table = options_.name != "verdicts";
-    if (is_table) cell.options.settings = "published";
+    if (is_table || options_.faithful) cell.options.settings = "published";
     use_settings(cell.options);
     if (is_table && options_.size == "full") {
       cell.options.training.max_num_epochs = kFullEpochs;

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "nrec/training/train.h"
 
@@ -9,29 +10,39 @@ namespace {
 
 constexpr double kBatchRows = 256, kLeastBatchRows = 16, kStepsPerEpoch = 16;
 constexpr double kLearningRate = 1e-2;  // at kBatchRows
-constexpr double kEpochs = 60, kLeastEpochs = 10;
+constexpr double kEpochs = 60, kLeastEpochs = 10, kLeastSteps = kEpochs * kStepsPerEpoch;
 constexpr double kSimulationsOfAllEpochs = 10000;
+
+/// Rows of a mini-batch that the contrastive sets of the loss ask for.
+double rows_of_contrast(const TrainingOptions& options) {
+  if (options.regime == "prior") return 1.0;
+  if (options.loss == "nre-a") return 2.0;
+  return options.num_classes + (options.loss == "nre-b" || std::isinf(options.gamma) ? 0.0 : 1.0);
+}
 
 }  // namespace
 
 TrainingOptions settled_options(TrainingOptions options, std::size_t num_simulations) {
-  const bool takes_rows = options.regime != "joint";  // joint makes its own
-  const double rows = (1.0 - options.validation_fraction) * static_cast<double>(num_simulations);
+  const bool makes_rows = options.regime == "joint";
+  const double rows =
+      std::max(1.0, (1.0 - options.validation_fraction) * static_cast<double>(num_simulations));
+  const double wished =
+      makes_rows ? kBatchRows : std::clamp(rows / kStepsPerEpoch, kLeastBatchRows, kBatchRows);
   if (options.training_batch_size == 0) {
-    double batch = takes_rows ? std::clamp(rows / kStepsPerEpoch, kLeastBatchRows, kBatchRows) : kBatchRows;
-    if (options.regime != "prior") batch = std::max(batch, options.num_classes + 1.0);
-    options.training_batch_size = static_cast<int>(batch);
+    constexpr double kMost = std::numeric_limits<int>::max();
+    options.training_batch_size =
+        static_cast<int>(std::min(std::max(wished, rows_of_contrast(options)), kMost));
   }
-  if (options.learning_rate == 0.0) {
-    const double batch =
-        takes_rows ? std::min<double>(options.training_batch_size, rows) : options.training_batch_size;
+  const double batch =
+      makes_rows ? options.training_batch_size : std::min<double>(options.training_batch_size, rows);
+  if (options.learning_rate == 0.0)
     options.learning_rate = kLearningRate * std::sqrt(std::min(1.0, batch / kBatchRows));
-  }
   if (options.max_num_epochs == 0) {
-    const double share =
-        takes_rows ? std::sqrt(kSimulationsOfAllEpochs / static_cast<double>(num_simulations)) : 1.0;
+    const double share = std::pow(kSimulationsOfAllEpochs / std::max<double>(1.0, num_simulations), 0.25);
+    const double epochs = std::clamp(kEpochs * share, kLeastEpochs, kEpochs);
+    const double steps = std::floor(rows / batch);
     options.max_num_epochs =
-        static_cast<int>(std::lround(std::clamp(kEpochs * share, kLeastEpochs, kEpochs)));
+        static_cast<int>(std::lround(makes_rows ? kEpochs : std::max(epochs, kLeastSteps / steps)));
   }
   return options;
 }
@@ -43,7 +54,7 @@ void use_published_settings(NetworkOptions& network, TrainingOptions& training) 
               .learning_rate = 5e-4,
               .learning_rate_schedule = "constant",
               .max_num_epochs = 1000,
-              .stop_after_epochs = 50};
+              .stop_after_epochs = 0};
 }
 
 void describe(OptionTable& table, NetworkOptions& options) {
@@ -71,10 +82,10 @@ void describe(OptionTable& table, TrainingOptions& options) {
   table.add(section, "steps_per_epoch", &options.steps_per_epoch, {.low = 1},
             "mini-batches of an epoch; regime joint only, the others pass over the training rows");
   table
-      .add(
-          section, "training_batch_size", &options.training_batch_size, {.low = 0},
-          "rows of a mini-batch; 0: 256, fewer where an epoch would have fewer than 16 steps; lowered to the "
-          "training rows if there are fewer")
+      .add(section, "training_batch_size", &options.training_batch_size, {.low = 0},
+           "rows of a mini-batch; 0: 256, fewer (to 16, and to what num_classes needs) where an epoch would "
+           "have "
+           "fewer than 16 steps; lowered to the training rows if there are fewer")
       .aliases = {"batch_size"};
   table.add(section, "learning_rate", &options.learning_rate, {.low = 0, .high = 1},
             "step size of Adam; 0: 1e-2, with mini-batches of fewer than 256 rows less, as the root of them");
@@ -89,8 +100,8 @@ void describe(OptionTable& table, TrainingOptions& options) {
             "share of the simulations kept for validation");
   table.add(
       section, "max_num_epochs", &options.max_num_epochs, {.low = 0},
-      "most passes over the training rows; 0: 60, of more than 10,000 simulations fewer, as the root of "
-      "their number");
+      "most passes over the training rows; 0: 60; of more than 10,000 simulations fewer (to 10), as the "
+      "fourth root of their number; more where that would be fewer than 960 steps");
   table.add(
       section, "stop_after_epochs", &options.stop_after_epochs, {.low = 0},
       "stop after so many epochs without a better validation loss; 0 = never, keep the best of all epochs");

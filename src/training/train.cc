@@ -20,6 +20,11 @@ std::string end_message(TrainingStatus status, const TrainerState& state, const 
   const std::string best =
       state.best_epoch ? best_text(state, options.select_epoch) : std::string("no epoch finished");
   const std::string none_better = "no better " + std::string(selection_name(options.select_epoch));
+  const std::string unfinished = options.learning_rate_schedule == "cosine"
+                                     ? " (of " + std::to_string(options.max_num_epochs) +
+                                           "; the learning rate had not fallen to 0 yet: go on with it, or "
+                                           "choose a smaller max_num_epochs)"
+                                     : std::string();
   switch (status) {
     case TrainingStatus::converged:
       if (state.num_reductions > kMostReductions)
@@ -33,9 +38,11 @@ std::string end_message(TrainingStatus status, const TrainerState& state, const 
              (early ? "; it was still improving: raise max_num_epochs" : "");
     }
     case TrainingStatus::budget_spent:
-      return "time limit reached after " + std::to_string(state.history.size()) + " epochs; " + best;
+      return "time limit reached after " + std::to_string(state.history.size()) + " epochs" + unfinished +
+             "; " + best;
     case TrainingStatus::stopped:
-      return "stopped on request after " + std::to_string(state.history.size()) + " epochs; " + best;
+      return "stopped on request after " + std::to_string(state.history.size()) + " epochs" + unfinished +
+             "; " + best;
     case TrainingStatus::diverged:
       break;
   }

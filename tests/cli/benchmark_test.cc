@@ -279,7 +279,7 @@ TEST_F(Benchmark, CountsCellsThatCouldNotBeMeasured) {
   expect_in(content("b/table.csv"), "two_moons,nre-c,100,1,1,,");
 }
 
-TEST_F(Benchmark, KnowsThePublishedSettings) {
+TEST_F(Benchmark, KnowsTheSettingsOfThePublishedBenchmark) {
   const Outcome outcome = run({"benchmark", "--tasks", "two_moons", "--algorithms", "nre-b", "--budgets",
                                "200", "--observations", "1", "--settings", "sbibm", "--max-num-epochs", "3",
                                "--num-samples", "100", "--out", "b", "--json"});
@@ -293,6 +293,7 @@ TEST_F(Benchmark, KnowsThePublishedSettings) {
   EXPECT_EQ(whole("options.training.stop_after_epochs"), 20);
   EXPECT_EQ(whole("options.training.max_num_epochs"), 3) << "flags come on top, wherever they stand";
   EXPECT_EQ(std::get<std::string>(*cell.find("options.network.norm")), "none");
+  EXPECT_EQ(std::get<double>(*cell.find("options.training.learning_rate")), 5e-4);
   EXPECT_EQ(std::get<std::string>(*cell.find("sampler")), "slice");
 }
 

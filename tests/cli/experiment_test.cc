@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <set>
 #include <sstream>
 #include <thread>
 
+#include "nrec/io/file.h"
 #include "nrec/io/json.h"
 #include "program.h"
 
@@ -68,7 +70,14 @@ TEST_F(Experiment, WritesTablesFigureClaimsAndRecord) {
 
 TEST_F(Experiment, ExperimentsShareTheirNetworks) {
   ASSERT_EQ(run(tiny("fig14", "e", {"--counts", "2", "--gammas", "1"})).code, 0);
-  EXPECT_EQ(files("e/networks"), 4u) << "NRE-C and NRE-B";
+  EXPECT_EQ(files("e/networks"), 4u) << "one of the published kind, one of the default kind";
+  std::set<std::string> schedules;
+  for (const auto& entry : fs::directory_iterator(folder_ / "e/networks")) {
+    if (entry.path().extension() != ".json") continue;
+    const Record network = record_from_json(read_file(entry.path()), entry.path().string());
+    schedules.insert(std::get<std::string>(*network.find("options.training.learning_rate_schedule")));
+  }
+  EXPECT_EQ(schedules, (std::set<std::string>{"constant", "cosine"}));
   EXPECT_EQ(files("e/measured"), 0u);
   ASSERT_EQ(run(tiny("fig1", "e", {"--counts", "2", "--gammas", "1"})).code, 0);
   EXPECT_EQ(files("e/networks"), 4u) << "they were there already";

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "nrec/io/json.h"
+#include "nrec/training/train.h"
 #include "toy_problem.h"
 
 namespace nrec::cli {
@@ -13,7 +14,8 @@ namespace {
 /// Enough epochs that a signal always comes before the end of the first part.
 const std::string kLong =
     "[network]\nhidden_features = 16\nnum_blocks = 1\nnorm = \"batch\"\n[training]\nnum_classes = "
-    "9\ntraining_batch_size = 64\nlearning_rate_schedule = \"constant\"\nstop_after_epochs = 0\n[sampling]\nnum_samples = 200\n";
+    "9\ntraining_batch_size = 64\nlearning_rate_schedule = \"constant\"\nstop_after_epochs = "
+    "0\n[sampling]\nnum_samples = 200\n";
 
 class StopResume : public ToyTest {
  protected:
@@ -73,6 +75,27 @@ TEST_F(StopResume, ASuddenEndAtAnyMomentIsNoLoss) {
   ASSERT_EQ(run({"infer", "p.toml", "--max-num-epochs", "600", "--out", "unbroken"}).code, 0);
   EXPECT_EQ(content("p_run/estimator.safetensors"), content("unbroken/estimator.safetensors"));
   EXPECT_EQ(content("p_run/draws.csv"), content("unbroken/draws.csv"));
+}
+
+TEST_F(StopResume, TheDefaultTrainingGoesOnAndTheRecordSaysWhatItWas) {
+  const std::string small =
+      "[network]\nhidden_features = 16\nnum_blocks = 1\n[sampling]\nnum_samples = 200\n";
+  write("p.toml", kParameters + kSimulations + kObservation + small);
+  ASSERT_EQ(run({"infer", "p.toml", "--out", "unbroken"}).code, 0);
+  RunningProgram program = start({"infer", "p.toml"});
+  ASSERT_TRUE(wait_for("p_run/checkpoint.safetensors"));
+  program.send(SIGKILL);
+  program.wait();
+  ASSERT_EQ(run({"infer", "p.toml", "--resume"}).code, 0);
+  EXPECT_TRUE(content("p_run/estimator.safetensors") == content("unbroken/estimator.safetensors"));
+  EXPECT_TRUE(content("p_run/draws.npz") == content("unbroken/draws.npz"));
+  const Record record = record_from_json(content("p_run/record.json"), "record");
+  const auto rows = std::get<std::int64_t>(*record.find("simulations.num_rows"));
+  const TrainingOptions chosen = settled_options({}, static_cast<std::size_t>(rows));
+  EXPECT_EQ(std::get<std::int64_t>(*record.find("options.training.training_batch_size")),
+            chosen.training_batch_size);
+  EXPECT_EQ(std::get<double>(*record.find("options.training.learning_rate")), chosen.learning_rate);
+  EXPECT_EQ(std::get<std::int64_t>(*record.find("options.training.max_num_epochs")), chosen.max_num_epochs);
 }
 
 TEST_F(StopResume, ATimeLimitGivesAPartialResultAndCodeFive) {

@@ -76,7 +76,6 @@ struct Problem {
   ParameterOptions parameters;
   SimulationOptions simulations;
   ObservationOptions observation;
-  std::string settings = "default";  // "default" | "published": what network and training start from
   NetworkOptions network;
   TrainingOptions training;
   SamplingOptions sampling;
@@ -89,7 +88,7 @@ struct Problem {
 void describe(OptionTable& table, SimulationOptions& options);
 void describe(OptionTable& table, ObservationOptions& options);
 void describe(OptionTable& table, CheckOptions& options);
-/// What [network] and [training] start from, a key of [training].
+/// What [network] and [training] start from, a key of [training] that only read_problem() acts on: "default" | "published".
 void describe_settings(OptionTable& table, std::string& settings);
 void describe(OptionTable& table, RunOptions& options);
 /// The same without the seed: for commands that have several.
@@ -107,7 +106,7 @@ struct OptionOverride {
 /// Stores an override. Errors: UsageError.
 void apply(const OptionOverride& flag, const OptionTable& table);
 
-/// Reads a problem file (none if `path` is empty) and puts the overrides on top. Relative file names in the
+/// Reads a problem file (none if `path` is empty) and puts the overrides on top; [training] settings says what both stand on. Relative file names in the
 /// problem file are relative to it; those of overrides to the current folder.
 ///
 /// Errors   ConfigError: every broken rule of the file, one per line with file and line number, at most ten;

@@ -46,11 +46,11 @@ struct TrainingOptions {
 /// The options with the values that are left to nrec (0) filled in for so many simulations. Mini-batches have 256 rows, fewer where
 /// an epoch would have fewer than 16 of them, but at least 16 and what num_classes needs. The rate of Adam is 1e-2 at 256 rows
 /// and above, below in proportion to the root of the rows. There are 60 epochs, of more than 10,000 simulations fewer in proportion to
-/// the root of their number, at least 10. docs/decisions/0010-learning-rate.md
+/// the fourth root of their number (at least 10), and more where that would be fewer than 960 steps. docs/decisions/0010-learning-rate.md
 TrainingOptions settled_options(TrainingOptions options, std::size_t num_simulations);
 
 /// Sets both to the published setting of NRE-C: batch norm, K = 99, mini-batches of 1,024, Adam at a constant 5e-4, at most 1,000
-/// epochs with a patience of 50; gradients and contrastive sets stay those of nrec. Source: [Miller2022, app. B]
+/// epochs of which the best is kept; gradients and contrastive sets stay those of nrec. Source: [Miller2022, app. B]
 void use_published_settings(NetworkOptions& network, TrainingOptions& training);
 
 /// Sections [network] and [training]: names, ranges and help. The table is bound to the structs.

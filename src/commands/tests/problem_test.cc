@@ -76,19 +76,21 @@ TEST_F(ProblemFile, KeysStandOnTopOfTheSettingsWhereverTheyStand) {
   EXPECT_EQ(published.training.learning_rate, 5e-4);
   EXPECT_EQ(published.training.learning_rate_schedule, "constant");
   EXPECT_EQ(published.training.max_num_epochs, 1000);
-  EXPECT_EQ(published.training.stop_after_epochs, 50);
-  // What a run leaves behind reads back as the same problem.
+  EXPECT_EQ(published.training.stop_after_epochs, 0);
+  // What a run leaves behind names every value, so that the word says no more there.
   write_file(folder_ / "again.toml", problem_text(published, folder_));
+  EXPECT_EQ(problem_text(published, folder_).find("settings"), std::string::npos);
   EXPECT_EQ(problem_text(read_problem(folder_ / "again.toml"), folder_), problem_text(published, folder_));
 
   const std::vector<OptionOverride> flags = {{"training", "settings", {"default"}, "--settings"},
                                              {"network", "norm", {"none"}, "--norm"}};
   const Problem own = read(text, flags);
-  EXPECT_EQ(own.settings, "default");
   EXPECT_EQ(own.network.norm, "none");
   EXPECT_EQ(own.training.num_classes, 5);
   EXPECT_EQ(own.training.learning_rate_schedule, TrainingOptions{}.learning_rate_schedule);
   EXPECT_NE(refusal<ConfigError>("[training]\nsettings = \"paper\"\n").find("settings"), std::string::npos);
+  const std::vector<OptionOverride> wrong = {{"training", "settings", {"paper"}, "--settings"}};
+  EXPECT_NE(refusal<UsageError>(text, wrong).find("--settings"), std::string::npos);
 }
 
 TEST_F(ProblemFile, FileNamesStartFromTheFolderOfTheFileAndThoseOfFlagsDoNot) {

@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "nrec/training/train.h"
 
 namespace nrec {
@@ -15,12 +17,19 @@ TEST(SettledOptions, MiniBatchesGrowWithTheSimulationsAndTheRateWithThem) {
 }
 
 TEST(SettledOptions, EpochsAreFewerWhereTheyAreLong) {
-  EXPECT_EQ(settled_options({}, 100).max_num_epochs, 60);
   EXPECT_EQ(settled_options({}, 10000).max_num_epochs, 60);
-  EXPECT_EQ(settled_options({}, 100000).max_num_epochs, 19);
-  EXPECT_EQ(settled_options({}, 10000000).max_num_epochs, 10);
+  EXPECT_EQ(settled_options({}, 100000).max_num_epochs, 34);
+  EXPECT_EQ(settled_options({}, 1000000).max_num_epochs, 19);
+  EXPECT_EQ(settled_options({}, 1000000000).max_num_epochs, 10);
   EXPECT_EQ(settled_options({.regime = "joint"}, 10000000).max_num_epochs, 60) << "those of other rows";
   EXPECT_EQ(settled_options({.max_num_epochs = 7}, 100).max_num_epochs, 7);
+}
+
+TEST(SettledOptions, FewSimulationsHaveAsManyStepsAsMore) {
+  EXPECT_EQ(settled_options({}, 1000).max_num_epochs, 60);  // 16 steps each
+  EXPECT_EQ(settled_options({}, 100).max_num_epochs, 192);  // 90 rows, 5 steps
+  EXPECT_EQ(settled_options({}, 12).max_num_epochs, 960);   // fewer rows than a batch
+  EXPECT_EQ(settled_options({.training_batch_size = 1024}, 10000).max_num_epochs, 120);  // 8 steps
 }
 
 TEST(SettledOptions, WhatIsGivenStays) {
@@ -35,9 +44,27 @@ TEST(SettledOptions, WhatIsGivenStays) {
 
 TEST(SettledOptions, ContrastiveSetsFitIntoABatch) {
   EXPECT_EQ(settled_options({.num_classes = 99}, 1000).training_batch_size, 100);
+  EXPECT_EQ(settled_options({.loss = "nre-b", .num_classes = 100}, 1000).training_batch_size, 100);
+  EXPECT_EQ(settled_options({.num_classes = 100, .gamma = std::numeric_limits<double>::infinity()}, 1000)
+                .training_batch_size,
+            100);
+  EXPECT_EQ(settled_options({.loss = "nre-a", .num_classes = 500}, 1000).training_batch_size, 56);
+  const TrainingOptions huge = settled_options({.num_classes = std::numeric_limits<int>::max()}, 1000);
+  EXPECT_EQ(huge.training_batch_size, std::numeric_limits<int>::max());
+  EXPECT_GT(huge.learning_rate, 0.0);
   // From the prior they ask nothing of it; and joint batches are not those of the simulations.
   EXPECT_EQ(settled_options({.num_classes = 99, .regime = "prior"}, 1000).training_batch_size, 56);
   EXPECT_EQ(settled_options({.regime = "joint"}, 100).training_batch_size, 256);
+}
+
+TEST(SettledOptions, SettlingTwiceChangesNothing) {
+  for (const std::size_t rows : {0u, 12u, 100u, 1000u, 100000u}) {
+    const TrainingOptions once = settled_options({}, rows), twice = settled_options(once, rows);
+    EXPECT_GT(once.max_num_epochs, 0);
+    EXPECT_EQ(once.training_batch_size, twice.training_batch_size);
+    EXPECT_EQ(once.learning_rate, twice.learning_rate);
+    EXPECT_EQ(once.max_num_epochs, twice.max_num_epochs);
+  }
 }
 
 }  // namespace

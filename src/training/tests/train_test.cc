@@ -97,6 +97,37 @@ TEST_F(TrainTest, RefusesACheckpointOfAnotherRun) {
   EXPECT_THROW(train(toy_prior(), simulations, small_network(), short_training(), run_, checkpoint), IoError);
 }
 
+TEST_F(TrainTest, TheLengthOfACosineBelongsToIt) {
+  const SimulationSet simulations = toy_simulations(600, pool_);
+  const CheckpointOptions checkpoint{folder_ / "checkpoint.safetensors", true};
+  TrainingOptions options = short_training();
+  options.learning_rate_schedule = "cosine";
+  train(toy_prior(), simulations, small_network(), options, run_, checkpoint);
+  options.max_num_epochs = 7;
+  EXPECT_NE(error_of([&] {
+              train(toy_prior(), simulations, small_network(), options, run_, checkpoint);
+            }).find("max_num_epochs is one of the settings"),
+            std::string::npos);
+  // Cut off, it says that its rate had not fallen.
+  RunContext run{.pool = pool_};
+  run.time_limit = 0.0;
+  EXPECT_NE(train(toy_prior(), simulations, small_network(), options, run)
+                .summary.message.find("0 epochs (of 7; the learning rate had not fallen to 0 yet"),
+            std::string::npos);
+}
+
+TEST_F(TrainTest, WhatIsLeftToItIsTheSameWrittenOut) {
+  const SimulationSet simulations = toy_simulations(600, pool_);
+  const TrainingOptions automatic = {.num_classes = 5, .max_num_epochs = 4};
+  const TrainingResult a = train(toy_prior(), simulations, small_network(), automatic, run_);
+  const TrainingResult b =
+      train(toy_prior(), simulations, small_network(), settled_options(automatic, 600), run_);
+  save_estimator(*a.estimator, folder_ / "a.safetensors");
+  save_estimator(*b.estimator, folder_ / "b.safetensors");
+  EXPECT_TRUE(bytes_of(folder_ / "a.safetensors") == bytes_of(folder_ / "b.safetensors"));
+  EXPECT_EQ(a.summary.batch_size, 33u);  // 540 training rows, 16 steps
+}
+
 TEST_F(TrainTest, HandlesOrRefusesTinySets) {
   const auto message = [&](std::size_t rows, int num_classes) {
     TrainingOptions options = short_training();
