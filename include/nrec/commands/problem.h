@@ -106,8 +106,8 @@ struct OptionOverride {
 /// Stores an override. Errors: UsageError.
 void apply(const OptionOverride& flag, const OptionTable& table);
 
-/// Reads a problem file (none if `path` is empty) and puts the overrides on top; [training] settings says what both stand on. Relative file names in the
-/// problem file are relative to it; those of overrides to the current folder.
+/// Reads a problem file (none if `path` is empty) and puts the overrides on top; [training] settings says what both stand on.
+/// Relative file names in the problem file are relative to it; those of overrides to the current folder.
 ///
 /// Errors   ConfigError: every broken rule of the file, one per line with file and line number, at most ten;
 ///          UsageError: the same for overrides; IoError: unreadable file
