@@ -5,6 +5,7 @@
 
 #include "kernels/avx2_matrix_products.h"
 #include "kernels/pair_kernels_isa.h"
+#include "kernels/row_sums.h"
 
 namespace nrec::avx2 {
 namespace {
@@ -114,18 +115,24 @@ void batch_norm_backward(const float* z, const float* d, std::size_t rows, std::
   }
 }
 
-inline float horizontal_sum(__m256 v) {
-  __m128 s = _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
-  s = _mm_add_ps(s, _mm_movehl_ps(s, s));
-  s = _mm_add_ss(s, _mm_movehdup_ps(s));
-  return _mm_cvtss_f32(s);
-}
-
 // Ones in the first `count` lanes.
 inline __m256 lane_mask(std::size_t count) {
   const __m256i index = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
   return _mm256_castsi256_ps(_mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(count)), index));
 }
+
+// Eight columns of a row: the kHalf-th half of sixteen.
+template <int kHalf>
+struct Whole {
+  static constexpr int half = kHalf;
+  __m256 operator()(__m256 v) const { return v; }
+};
+template <int kHalf>
+struct Part {
+  static constexpr int half = kHalf;
+  __m256 mask;
+  __m256 operator()(__m256 v) const { return _mm256_and_ps(v, mask); }
+};
 
 // Columns of a row whose first `features` are real: whole registers of them, then those with padding, where it is masked away.
 // step(c, real) with real(v) the real lanes of v at column c.
@@ -133,17 +140,23 @@ template <class Step>
 inline __attribute__((always_inline)) void for_columns(std::size_t width, std::size_t features,
                                                        const Step& step) {
   std::size_t c = 0;
-  for (; c + kLanes <= features; c += kLanes) step(c, [](__m256 v) { return v; });
-  for (; c < width; c += kLanes) {
-    const __m256 mask = lane_mask(c < features ? features - c : 0);
-    step(c, [mask](__m256 v) { return _mm256_and_ps(v, mask); });
+  for (; c + 2 * kLanes <= features; c += 2 * kLanes) {
+    step(c, Whole<0>());
+    step(c + kLanes, Whole<1>());
+  }
+  const auto mask = [&](std::size_t at) { return lane_mask(at < features ? features - at : 0); };
+  for (; c < width; c += 2 * kLanes) {
+    step(c, Part<0>{mask(c)});
+    if (c + kLanes < width) step(c + kLanes, Part<1>{mask(c + kLanes)});
   }
 }
 
-// Lane r holds the sum of v[r].
-inline __m128 horizontal_sums(const __m256 (&v)[4]) {
-  const __m256 pairs = _mm256_hadd_ps(_mm256_hadd_ps(v[0], v[1]), _mm256_hadd_ps(v[2], v[3]));
-  return _mm_add_ps(_mm256_castps256_ps128(pairs), _mm256_extractf128_ps(pairs, 1));
+// Registers of a row are added up in two sums by turns, the halves of one of AVX-512; then the lanes of both.
+inline __m128 lane_sums(const __m256 (&v)[4][2]) {
+  __m256 whole[4];
+#pragma GCC unroll 4
+  for (int r = 0; r < 4; ++r) whole[r] = _mm256_add_ps(v[r][0], v[r][1]);
+  return horizontal_sums(whole);
 }
 
 // Four rows at once, so that no addition waits for the one before; R <= 4 of them exist.
@@ -152,24 +165,25 @@ inline void layer_norm_rows(const float* z, std::size_t width, std::size_t featu
                             const float* gain, const float* shift, float* mean, float* rstd, float* a) {
   const __m128 inverse_n = _mm_set1_ps(1.0f / static_cast<float>(features));
   const __m256 zero = _mm256_setzero_ps();
-  __m256 sums[4] = {zero, zero, zero, zero};
+  __m256 sums[4][2] = {{zero, zero}, {zero, zero}, {zero, zero}, {zero, zero}};
   for_columns(width, features, [&](std::size_t c, auto real) {
 #pragma GCC unroll 4
-    for (int r = 0; r < R; ++r) sums[r] = _mm256_add_ps(sums[r], real(_mm256_loadu_ps(z + r * width + c)));
+    for (int r = 0; r < R; ++r)
+      sums[r][real.half] = _mm256_add_ps(sums[r][real.half], real(_mm256_loadu_ps(z + r * width + c)));
   });
   alignas(16) float centre[4];
   alignas(16) float inverse[4];
-  _mm_store_ps(centre, _mm_mul_ps(horizontal_sums(sums), inverse_n));
+  _mm_store_ps(centre, _mm_mul_ps(lane_sums(sums), inverse_n));
 #pragma GCC unroll 4
-  for (int r = 0; r < 4; ++r) sums[r] = zero;
+  for (int r = 0; r < 4; ++r) sums[r][0] = sums[r][1] = zero;
   for_columns(width, features, [&](std::size_t c, auto real) {
 #pragma GCC unroll 4
     for (int r = 0; r < R; ++r) {
       const __m256 x = real(_mm256_sub_ps(_mm256_loadu_ps(z + r * width + c), _mm256_set1_ps(centre[r])));
-      sums[r] = _mm256_fmadd_ps(x, x, sums[r]);
+      sums[r][real.half] = _mm256_fmadd_ps(x, x, sums[r][real.half]);
     }
   });
-  const __m128 variance = _mm_fmadd_ps(horizontal_sums(sums), inverse_n, _mm_set1_ps(eps));
+  const __m128 variance = _mm_fmadd_ps(lane_sums(sums), inverse_n, _mm_set1_ps(eps));
   _mm_store_ps(inverse, _mm_div_ps(_mm_set1_ps(1.0f), _mm_sqrt_ps(variance)));
   for (int r = 0; r < R; ++r) {
     mean[r] = centre[r];
@@ -207,8 +221,8 @@ inline void layer_norm_backward_rows(const float* z, std::size_t width, std::siz
                                      const float* rstd, float* d, bool accumulate, float* dz, float* dgain,
                                      float* dshift) {
   const __m256 zero = _mm256_setzero_ps();
-  __m256 sum_d[4] = {zero, zero, zero, zero};
-  __m256 sum_dx[4] = {zero, zero, zero, zero};
+  __m256 sum_d[4][2] = {{zero, zero}, {zero, zero}, {zero, zero}, {zero, zero}};
+  __m256 sum_dx[4][2] = {{zero, zero}, {zero, zero}, {zero, zero}, {zero, zero}};
   for_columns(width, features, [&](std::size_t c, auto real) {
     const __m256 g = _mm256_loadu_ps(gain + c);
     const __m256 offset = _mm256_loadu_ps(shift + c);
@@ -224,8 +238,8 @@ inline void layer_norm_backward_rows(const float* z, std::size_t width, std::siz
       shifts = _mm256_add_ps(value, shifts);
       const __m256 scaled = _mm256_mul_ps(g, value);
       _mm256_storeu_ps(d + at, scaled);
-      sum_d[r] = _mm256_add_ps(sum_d[r], scaled);
-      sum_dx[r] = _mm256_fmadd_ps(scaled, xhat, sum_dx[r]);
+      sum_d[r][real.half] = _mm256_add_ps(sum_d[r][real.half], scaled);
+      sum_dx[r][real.half] = _mm256_fmadd_ps(scaled, xhat, sum_dx[r][real.half]);
     }
     _mm256_storeu_ps(dgain + c, gains);
     _mm256_storeu_ps(dshift + c, shifts);
@@ -233,8 +247,8 @@ inline void layer_norm_backward_rows(const float* z, std::size_t width, std::siz
   const __m128 inverse_n = _mm_set1_ps(1.0f / static_cast<float>(features));
   alignas(16) float mean_d[4];
   alignas(16) float mean_dx[4];
-  _mm_store_ps(mean_d, _mm_mul_ps(horizontal_sums(sum_d), inverse_n));
-  _mm_store_ps(mean_dx, _mm_mul_ps(horizontal_sums(sum_dx), inverse_n));
+  _mm_store_ps(mean_d, _mm_mul_ps(lane_sums(sum_d), inverse_n));
+  _mm_store_ps(mean_dx, _mm_mul_ps(lane_sums(sum_dx), inverse_n));
 #pragma GCC unroll 4
   for (int r = 0; r < R; ++r) {
     const __m256 centre = _mm256_set1_ps(mean[r]);
@@ -266,10 +280,11 @@ void layer_norm_relu_backward(const float* z, std::size_t rows, std::size_t widt
 
 void row_dots(const float* z, std::size_t rows, std::size_t width, const float* w, float bias, float* out) {
   for (std::size_t r = 0; r < rows; ++r, z += width) {
-    __m256 sum = _mm256_setzero_ps();
-    for (std::size_t c = 0; c < width; c += kLanes)
-      sum = _mm256_fmadd_ps(_mm256_loadu_ps(z + c), _mm256_loadu_ps(w + c), sum);
-    out[r] = horizontal_sum(sum) + bias;
+    __m256 sums[2] = {_mm256_setzero_ps(), _mm256_setzero_ps()};
+    for_columns(width, width, [&](std::size_t c, auto real) {
+      sums[real.half] = _mm256_fmadd_ps(_mm256_loadu_ps(z + c), _mm256_loadu_ps(w + c), sums[real.half]);
+    });
+    out[r] = horizontal_sum(_mm256_add_ps(sums[0], sums[1])) + bias;
   }
 }
 

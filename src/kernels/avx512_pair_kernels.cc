@@ -1,160 +1,326 @@
-// AVX-512F, float32: the matrix products; everything else is that of AVX2, where memory sets the pace. Compiled with its own flags:
-// nothing here may be inlined into other files, so no std containers.
+// AVX-512F, float32: what goes through rows of features, in the order of AVX2, so that both give the same bits. Packing and Adam are those of
+// AVX2. Compiled with its own flags: nothing here may be inlined into other files, so no std containers.
 #include <immintrin.h>
 
 #include <cstddef>
 
+#include "kernels/avx512_matrix_products.h"
 #include "kernels/pair_kernels_isa.h"
+#include "kernels/row_sums.h"
 
 namespace nrec::avx512 {
 namespace {
 
-constexpr std::size_t kLanes = 16;  // one panel of packed weights
-constexpr int kRowBlock = 8;        // 8 x 32 accumulators, 2 weights, 1 broadcast: 19 registers of 32
-constexpr std::size_t kRowsInL1 =
-    48;  // rows that share two weight panels, or six columns of A, while both are in L1
+constexpr std::size_t kLanes = 16;
+constexpr std::size_t kMomentRows = 64;  // float sums are added to the double ones this often
 
-// Sixteen columns of a matrix, or the last eight.
-struct Columns {
-  const float* start;
-  std::size_t step;  // from row to row
-  __mmask16 lanes;
+/// Sixteen columns of a row.
+struct Whole {
+  static __m512 load(const float* p) { return _mm512_loadu_ps(p); }
+  static void store(float* p, __m512 v) { _mm512_storeu_ps(p, v); }
+  static __m512 real(__m512 v) { return v; }
 };
 
-inline __mmask16 lanes_of(std::size_t columns) {
-  return columns >= kLanes ? static_cast<__mmask16>(0xffff) : static_cast<__mmask16>(0x00ff);
+/// The last eight columns of a row that has no more: cheaper than a mask.
+struct Half {
+  static __m512 load(const float* p) { return _mm512_zextps256_ps512(_mm256_loadu_ps(p)); }
+  static void store(float* p, __m512 v) { _mm256_storeu_ps(p, _mm512_castps512_ps256(v)); }
+  static __m512 real(__m512 v) { return _mm512_zextps256_ps512(_mm512_castps512_ps256(v)); }
+};
+
+/// One of these with padding, which real() masks away.
+template <class Lanes>
+struct Padded : Lanes {
+  __mmask16 lanes;
+  __m512 real(__m512 v) const { return _mm512_maskz_mov_ps(lanes, v); }
+};
+
+inline __mmask16 first_lanes(std::size_t count) {
+  return static_cast<__mmask16>(count >= kLanes ? 0xffffU : (1U << count) - 1U);
 }
 
-// sums[R][V] += over `depth` steps: a at a[r * stride + i] or a[i * stride + r].
-template <int R, int V, bool kDepthIsContiguous>
-inline void multiply(const float* a, std::size_t stride, const Columns (&b)[V], std::size_t depth,
-                     __m512 (&sums)[R][V]) {
-  for (std::size_t i = 0; i < depth; ++i) {
-    __m512 columns[V];
-#pragma GCC unroll 2
-    for (int v = 0; v < V; ++v) columns[v] = _mm512_maskz_loadu_ps(b[v].lanes, b[v].start + i * b[v].step);
-#pragma GCC unroll 8
+/// step(c, lanes) over a row of `width` columns, the first `features` of them real.
+template <class Step>
+inline __attribute__((always_inline)) void for_columns(std::size_t width, std::size_t features,
+                                                       const Step& step) {
+  std::size_t c = 0;
+  for (; c + kLanes <= features; c += kLanes) step(c, Whole());
+  if (features == width) {
+    if (c < width) step(c, Half());
+    return;
+  }
+  const auto lanes = [&] { return first_lanes(c < features ? features - c : 0); };
+  for (; c + kLanes <= width; c += kLanes) step(c, Padded<Whole>{{}, lanes()});
+  if (c < width) step(c, Padded<Half>{{}, lanes()});
+}
+
+template <class Step>
+inline __attribute__((always_inline)) void for_columns(std::size_t width, const Step& step) {
+  for_columns(width, width, step);
+}
+
+void add_rows(const float* u, const std::uint32_t* index, const float* v, std::size_t rows, std::size_t width,
+              float* out) {
+  for (std::size_t r = 0; r < rows; ++r, out += width) {
+    const float* row = u + index[r] * width;
+    for_columns(width, [&](std::size_t c, const auto& lanes) {
+      lanes.store(out + c, _mm512_add_ps(lanes.load(row + c), lanes.load(v + c)));
+    });
+  }
+}
+
+void affine_relu(const float* z, std::size_t rows, std::size_t width, const float* scale, const float* shift,
+                 float* a) {
+  const __m512 zero = _mm512_setzero_ps();
+  for (std::size_t r = 0; r < rows; ++r, z += width, a += width) {
+    for_columns(width, [&](std::size_t c, const auto& lanes) {
+      const __m512 y = _mm512_fmadd_ps(lanes.load(scale + c), lanes.load(z + c), lanes.load(shift + c));
+      lanes.store(a + c, _mm512_max_ps(y, zero));
+    });
+  }
+}
+
+inline __m512 masked(__m512 d, __m512 y) {
+  return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(y, _mm512_setzero_ps(), _CMP_GT_OQ), d);
+}
+
+void affine_relu_backward(const float* z, std::size_t rows, std::size_t width, const float* scale,
+                          const float* shift, float* d, float* dz) {
+  for (std::size_t r = 0; r < rows; ++r) {
+    const std::size_t start = r * width;
+    for_columns(width, [&](std::size_t c, const auto& lanes) {
+      const __m512 s = lanes.load(scale + c);
+      const __m512 y = _mm512_fmadd_ps(s, lanes.load(z + start + c), lanes.load(shift + c));
+      const __m512 value = masked(lanes.load(d + start + c), y);
+      lanes.store(d + start + c, value);
+      if (dz) lanes.store(dz + start + c, _mm512_fmadd_ps(s, value, lanes.load(dz + start + c)));
+    });
+  }
+}
+
+/// out[0..7] += value, as doubles.
+inline void add_half_to_doubles(double* out, __m256 value) {
+  _mm512_storeu_pd(out, _mm512_add_pd(_mm512_loadu_pd(out), _mm512_cvtps_pd(value)));
+}
+
+inline __m256 low_half(__m512 v) { return _mm512_castps512_ps256(v); }
+inline __m256 high_half(__m512 v) { return _mm256_castpd_ps(_mm512_extractf64x4_pd(_mm512_castps_pd(v), 1)); }
+
+/// The columns of a row's width, whole or half a register.
+inline void add_to_doubles(double* out, __m512 value, std::size_t columns) {
+  add_half_to_doubles(out, low_half(value));
+  if (columns >= kLanes) add_half_to_doubles(out + kLanes / 2, high_half(value));
+}
+
+void column_moments(const float* z, std::size_t rows, std::size_t width, const float* pivot, double* sum,
+                    double* sum2) {
+  for (std::size_t first = 0; first < rows; first += kMomentRows) {
+    const std::size_t last = first + kMomentRows < rows ? first + kMomentRows : rows;
+    for_columns(width, [&](std::size_t c, const auto& lanes) {
+      const __m512 centre = lanes.load(pivot + c);
+      __m512 s1 = _mm512_setzero_ps();
+      __m512 s2 = _mm512_setzero_ps();
+      for (std::size_t r = first; r < last; ++r) {
+        const __m512 x = _mm512_sub_ps(lanes.load(z + r * width + c), centre);
+        s1 = _mm512_add_ps(s1, x);
+        s2 = _mm512_fmadd_ps(x, x, s2);
+      }
+      add_to_doubles(sum + c, s1, width - c);
+      add_to_doubles(sum2 + c, s2, width - c);
+    });
+  }
+}
+
+void batch_norm_sums(const float* z, std::size_t rows, std::size_t width, const float* scale,
+                     const float* shift, const float* mean, float* d, double* sum1, double* sum2) {
+  for (std::size_t first = 0; first < rows; first += kMomentRows) {
+    const std::size_t last = first + kMomentRows < rows ? first + kMomentRows : rows;
+    for_columns(width, [&](std::size_t c, const auto& lanes) {
+      const __m512 gain = lanes.load(scale + c);
+      const __m512 offset = lanes.load(shift + c);
+      const __m512 centre = lanes.load(mean + c);
+      __m512 s1 = _mm512_setzero_ps();
+      __m512 s2 = _mm512_setzero_ps();
+      for (std::size_t r = first; r < last; ++r) {
+        const __m512 x = lanes.load(z + r * width + c);
+        const __m512 value = masked(lanes.load(d + r * width + c), _mm512_fmadd_ps(gain, x, offset));
+        lanes.store(d + r * width + c, value);
+        s1 = _mm512_add_ps(s1, value);
+        s2 = _mm512_fmadd_ps(value, _mm512_sub_ps(x, centre), s2);
+      }
+      add_to_doubles(sum1 + c, s1, width - c);
+      add_to_doubles(sum2 + c, s2, width - c);
+    });
+  }
+}
+
+void batch_norm_backward(const float* z, const float* d, std::size_t rows, std::size_t width, const float* c0,
+                         const float* c1, const float* c2, const float* mean, bool accumulate, float* dz) {
+  for (std::size_t r = 0; r < rows; ++r, z += width, d += width, dz += width) {
+    for_columns(width, [&](std::size_t c, const auto& lanes) {
+      const __m512 x = _mm512_sub_ps(lanes.load(z + c), lanes.load(mean + c));
+      __m512 value = _mm512_fmadd_ps(lanes.load(c2 + c), x, lanes.load(c1 + c));
+      value = _mm512_fmadd_ps(lanes.load(c0 + c), lanes.load(d + c), value);
+      if (accumulate) value = _mm512_add_ps(value, lanes.load(dz + c));
+      lanes.store(dz + c, value);
+    });
+  }
+}
+
+/// Sums over the lanes of four registers.
+inline __m128 lane_sums(const __m512 (&v)[4]) {
+  __m256 halves[4];
+#pragma GCC unroll 4
+  for (int r = 0; r < 4; ++r) halves[r] = _mm256_add_ps(low_half(v[r]), high_half(v[r]));
+  return horizontal_sums(halves);
+}
+
+// Four rows at once, so that no addition waits for the one before; R <= 4 of them exist.
+template <int R>
+inline void layer_norm_rows(const float* z, std::size_t width, std::size_t features, float eps,
+                            const float* gain, const float* shift, float* mean, float* rstd, float* a) {
+  const __m128 inverse_n = _mm_set1_ps(1.0f / static_cast<float>(features));
+  const __m512 zero = _mm512_setzero_ps();
+  __m512 sums[4] = {zero, zero, zero, zero};
+  for_columns(width, features, [&](std::size_t c, const auto& lanes) {
+#pragma GCC unroll 4
+    for (int r = 0; r < R; ++r) sums[r] = _mm512_add_ps(sums[r], lanes.real(lanes.load(z + r * width + c)));
+  });
+  alignas(16) float centre[4];
+  alignas(16) float inverse[4];
+  _mm_store_ps(centre, _mm_mul_ps(lane_sums(sums), inverse_n));
+#pragma GCC unroll 4
+  for (int r = 0; r < 4; ++r) sums[r] = zero;
+  for_columns(width, features, [&](std::size_t c, const auto& lanes) {
+#pragma GCC unroll 4
     for (int r = 0; r < R; ++r) {
-      const __m512 value = _mm512_set1_ps(kDepthIsContiguous ? a[r * stride + i] : a[i * stride + r]);
-#pragma GCC unroll 2
-      for (int v = 0; v < V; ++v) sums[r][v] = _mm512_fmadd_ps(value, columns[v], sums[r][v]);
+      const __m512 x = lanes.real(_mm512_sub_ps(lanes.load(z + r * width + c), _mm512_set1_ps(centre[r])));
+      sums[r] = _mm512_fmadd_ps(x, x, sums[r]);
     }
-  }
-}
-
-template <int R, int V>
-void gemm_rows(const float* a, std::size_t lda, std::size_t k, const Columns (&panels)[V], const float* bias,
-               bool accumulate, float* c, std::size_t ldc) {
-  __m512 sums[R][V];
-#pragma GCC unroll 2
-  for (int v = 0; v < V; ++v) {
-    const std::size_t column = kLanes * static_cast<std::size_t>(v);
-    const __mmask16 lanes = panels[v].lanes;
-    const __m512 start = bias ? _mm512_maskz_loadu_ps(lanes, bias + column) : _mm512_setzero_ps();
-#pragma GCC unroll 8
-    for (int r = 0; r < R; ++r)
-      sums[r][v] =
-          accumulate ? _mm512_add_ps(start, _mm512_maskz_loadu_ps(lanes, c + r * ldc + column)) : start;
-  }
-  multiply<R, V, true>(a, lda, panels, k, sums);
-#pragma GCC unroll 8
+  });
+  const __m128 variance = _mm_fmadd_ps(lane_sums(sums), inverse_n, _mm_set1_ps(eps));
+  _mm_store_ps(inverse, _mm_div_ps(_mm_set1_ps(1.0f), _mm_sqrt_ps(variance)));
   for (int r = 0; r < R; ++r) {
-#pragma GCC unroll 2
-    for (int v = 0; v < V; ++v)
-      _mm512_mask_storeu_ps(c + r * ldc + kLanes * static_cast<std::size_t>(v), panels[v].lanes, sums[r][v]);
+    mean[r] = centre[r];
+    rstd[r] = inverse[r];
   }
+  for_columns(width, features, [&](std::size_t c, const auto& lanes) {
+    const __m512 g = lanes.load(gain + c);
+    const __m512 offset = lanes.load(shift + c);
+#pragma GCC unroll 4
+    for (int r = 0; r < R; ++r) {
+      const __m512 xhat =
+          _mm512_mul_ps(_mm512_sub_ps(lanes.load(z + r * width + c), _mm512_set1_ps(centre[r])),
+                        _mm512_set1_ps(inverse[r]));
+      const __m512 y = _mm512_max_ps(_mm512_fmadd_ps(g, xhat, offset), zero);
+      lanes.store(a + r * width + c, lanes.real(y));
+    }
+  });
 }
 
-// Rows R, R - 1 .. 1 that are left: one of them is right.
-template <int R, int V>
-inline void gemm_rest(std::size_t rows, const float* a, std::size_t lda, std::size_t k,
-                      const Columns (&panels)[V], const float* bias, bool accumulate, float* c,
-                      std::size_t ldc) {
-  if (rows == R) {
-    gemm_rows<R, V>(a, lda, k, panels, bias, accumulate, c, ldc);
-  } else if constexpr (R > 1) {
-    gemm_rest<R - 1, V>(rows, a, lda, k, panels, bias, accumulate, c, ldc);
-  }
-}
-
-template <int V>
-void gemm_panels(std::size_t rows, const float* a, std::size_t lda, std::size_t k, const float* packed,
-                 std::size_t columns, const float* bias, bool accumulate, float* c, std::size_t ldc) {
-  Columns panels[V];
-  for (int v = 0; v < V; ++v) {
-    const std::size_t first = kLanes * static_cast<std::size_t>(v);
-    const std::size_t width = columns - first < kLanes ? columns - first : kLanes;
-    panels[v] = {packed + first * k, width, lanes_of(width)};
-  }
+void layer_norm_relu(const float* z, std::size_t rows, std::size_t width, std::size_t features, float eps,
+                     const float* gain, const float* shift, float* mean, float* rstd, float* a) {
   std::size_t r = 0;
-  for (; r + kRowBlock <= rows; r += kRowBlock)
-    gemm_rows<kRowBlock, V>(a + r * lda, lda, k, panels, bias, accumulate, c + r * ldc, ldc);
-  gemm_rest<kRowBlock - 1, V>(rows - r, a + r * lda, lda, k, panels, bias, accumulate, c + r * ldc, ldc);
+  for (; r + 4 <= rows; r += 4)
+    layer_norm_rows<4>(z + r * width, width, features, eps, gain, shift, mean + r, rstd + r, a + r * width);
+  for (; r < rows; ++r)
+    layer_norm_rows<1>(z + r * width, width, features, eps, gain, shift, mean + r, rstd + r, a + r * width);
 }
 
-void gemm(const float* a, std::size_t lda, std::size_t m, std::size_t k, const float* packed, std::size_t n,
-          const float* bias, bool accumulate, float* c, std::size_t ldc) {
-  for (std::size_t first = 0; first < m; first += kRowsInL1) {
-    const std::size_t rows = first + kRowsInL1 < m ? kRowsInL1 : m - first;
-    for (std::size_t j = 0; j < n; j += 2 * kLanes) {
-      const auto run = n - j > kLanes ? gemm_panels<2> : gemm_panels<1>;
-      run(rows, a + first * lda, lda, k, packed + j * k, n - j, bias ? bias + j : nullptr, accumulate,
-          c + first * ldc + j, ldc);
+// R <= 4 rows together share the loads and stores of dgain and dshift.
+template <int R>
+inline void layer_norm_backward_rows(const float* z, std::size_t width, std::size_t features,
+                                     const float* gain, const float* shift, const float* mean,
+                                     const float* rstd, float* d, bool accumulate, float* dz, float* dgain,
+                                     float* dshift) {
+  const __m512 zero = _mm512_setzero_ps();
+  __m512 sum_d[4] = {zero, zero, zero, zero};
+  __m512 sum_dx[4] = {zero, zero, zero, zero};
+  for_columns(width, features, [&](std::size_t c, const auto& lanes) {
+    const __m512 g = lanes.load(gain + c);
+    const __m512 offset = lanes.load(shift + c);
+    __m512 gains = lanes.load(dgain + c);
+    __m512 shifts = lanes.load(dshift + c);
+#pragma GCC unroll 4
+    for (int r = 0; r < R; ++r) {
+      const std::size_t at = static_cast<std::size_t>(r) * width + c;
+      const __m512 xhat =
+          _mm512_mul_ps(_mm512_sub_ps(lanes.load(z + at), _mm512_set1_ps(mean[r])), _mm512_set1_ps(rstd[r]));
+      const __m512 value = lanes.real(masked(lanes.load(d + at), _mm512_fmadd_ps(g, xhat, offset)));
+      gains = _mm512_fmadd_ps(value, xhat, gains);
+      shifts = _mm512_add_ps(value, shifts);
+      const __m512 scaled = _mm512_mul_ps(g, value);
+      lanes.store(d + at, scaled);
+      sum_d[r] = _mm512_add_ps(sum_d[r], scaled);
+      sum_dx[r] = _mm512_fmadd_ps(scaled, xhat, sum_dx[r]);
     }
-  }
-}
-
-template <int R, int V>
-void weights_rows(const float* a, std::size_t lda, const Columns (&d)[V], std::size_t m, float* dw,
-                  std::size_t n) {
-  __m512 sums[R][V];
-#pragma GCC unroll 8
+    lanes.store(dgain + c, gains);
+    lanes.store(dshift + c, shifts);
+  });
+  const __m128 inverse_n = _mm_set1_ps(1.0f / static_cast<float>(features));
+  alignas(16) float mean_d[4];
+  alignas(16) float mean_dx[4];
+  _mm_store_ps(mean_d, _mm_mul_ps(lane_sums(sum_d), inverse_n));
+  _mm_store_ps(mean_dx, _mm_mul_ps(lane_sums(sum_dx), inverse_n));
+#pragma GCC unroll 4
   for (int r = 0; r < R; ++r) {
-#pragma GCC unroll 2
-    for (int v = 0; v < V; ++v)
-      sums[r][v] = _mm512_maskz_loadu_ps(d[v].lanes, dw + r * n + kLanes * static_cast<std::size_t>(v));
-  }
-  multiply<R, V, false>(a, lda, d, m, sums);
-#pragma GCC unroll 8
-  for (int r = 0; r < R; ++r) {
-#pragma GCC unroll 2
-    for (int v = 0; v < V; ++v)
-      _mm512_mask_storeu_ps(dw + r * n + kLanes * static_cast<std::size_t>(v), d[v].lanes, sums[r][v]);
-  }
-}
-
-template <int R, int V>
-inline void weights_rest(std::size_t rows, const float* a, std::size_t lda, const Columns (&d)[V],
-                         std::size_t m, float* dw, std::size_t n) {
-  if (rows == R) {
-    weights_rows<R, V>(a, lda, d, m, dw, n);
-  } else if constexpr (R > 1) {
-    weights_rest<R - 1, V>(rows, a, lda, d, m, dw, n);
+    const __m512 centre = _mm512_set1_ps(mean[r]);
+    const __m512 inverse = _mm512_set1_ps(rstd[r]);
+    const __m512 m_d = _mm512_set1_ps(mean_d[r]);
+    const __m512 m_dx = _mm512_set1_ps(mean_dx[r]);
+    const std::size_t row = static_cast<std::size_t>(r) * width;
+    for_columns(width, features, [&](std::size_t c, const auto& lanes) {
+      const __m512 xhat = _mm512_mul_ps(_mm512_sub_ps(lanes.load(z + row + c), centre), inverse);
+      __m512 value = _mm512_fnmadd_ps(xhat, m_dx, _mm512_sub_ps(lanes.load(d + row + c), m_d));
+      value = lanes.real(_mm512_mul_ps(value, inverse));
+      if (accumulate) value = _mm512_add_ps(value, lanes.load(dz + row + c));
+      lanes.store(dz + row + c, value);
+    });
   }
 }
 
-// `rows` <= kRowBlock rows of dW, over all of its columns.
-void weights_row_block(std::size_t rows, const float* a, std::size_t lda, const float* d, std::size_t ldd,
-                       std::size_t m, float* dw, std::size_t n) {
-  std::size_t j = 0;
-  for (; j + kLanes < n; j += 2 * kLanes) {
-    const Columns both[2] = {{d + j, ldd, lanes_of(kLanes)}, {d + j + kLanes, ldd, lanes_of(n - j - kLanes)}};
-    weights_rest<kRowBlock, 2>(rows, a, lda, both, m, dw + j, n);
-  }
-  if (j >= n) return;
-  const Columns last[1] = {{d + j, ldd, lanes_of(n - j)}};
-  weights_rest<kRowBlock, 1>(rows, a, lda, last, m, dw + j, n);
+void layer_norm_relu_backward(const float* z, std::size_t rows, std::size_t width, std::size_t features,
+                              const float* gain, const float* shift, const float* mean, const float* rstd,
+                              float* d, bool accumulate, float* dz, float* dgain, float* dshift) {
+  std::size_t r = 0;
+  for (; r + 4 <= rows; r += 4)
+    layer_norm_backward_rows<4>(z + r * width, width, features, gain, shift, mean + r, rstd + r,
+                                d + r * width, accumulate, dz + r * width, dgain, dshift);
+  for (; r < rows; ++r)
+    layer_norm_backward_rows<1>(z + r * width, width, features, gain, shift, mean + r, rstd + r,
+                                d + r * width, accumulate, dz + r * width, dgain, dshift);
 }
 
-void gemm_weights(const float* a, std::size_t lda, const float* d, std::size_t ldd, std::size_t m,
-                  std::size_t k, std::size_t n, float* dw) {
-  for (std::size_t first = 0; first < m; first += kRowsInL1) {
-    const std::size_t rows = first + kRowsInL1 < m ? kRowsInL1 : m - first;
-    for (std::size_t i = 0; i < k; i += kRowBlock) {
-      const std::size_t count = i + kRowBlock < k ? kRowBlock : k - i;
-      weights_row_block(count, a + first * lda + i, lda, d + first * ldd, ldd, rows, dw + i * n, n);
+void row_dots(const float* z, std::size_t rows, std::size_t width, const float* w, float bias, float* out) {
+  for (std::size_t r = 0; r < rows; ++r, z += width) {
+    __m512 sum = _mm512_setzero_ps();
+    for_columns(width, [&](std::size_t c, const auto& lanes) {
+      sum = _mm512_fmadd_ps(lanes.load(z + c), lanes.load(w + c), sum);
+    });
+    out[r] = horizontal_sum(_mm256_add_ps(low_half(sum), high_half(sum))) + bias;
+  }
+}
+
+void row_dots_backward(const float* z, const float* d, std::size_t rows, std::size_t width, const float* w,
+                       float* dz, float* dw) {
+  for_columns(width, [&](std::size_t c, const auto& lanes) {
+    const __m512 weights = lanes.load(w + c);
+    __m512 sum = lanes.load(dw + c);
+    for (std::size_t r = 0; r < rows; ++r) {
+      const __m512 value = _mm512_set1_ps(d[r]);
+      lanes.store(dz + r * width + c, _mm512_mul_ps(value, weights));
+      sum = _mm512_fmadd_ps(value, lanes.load(z + r * width + c), sum);
     }
-  }
+    lanes.store(dw + c, sum);
+  });
+}
+
+void column_sums(const float* d, std::size_t rows, std::size_t width, float* out) {
+  for_columns(width, [&](std::size_t c, const auto& lanes) {
+    __m512 sum = _mm512_setzero_ps();
+    for (std::size_t r = 0; r < rows; ++r) sum = _mm512_add_ps(sum, lanes.load(d + r * width + c));
+    lanes.store(out + c, _mm512_add_ps(sum, lanes.load(out + c)));
+  });
 }
 
 PairKernels make_table() {
@@ -163,6 +329,17 @@ PairKernels make_table() {
   table.inputs.gemm = gemm;
   table.inputs.gemm_weights = gemm_weights;
   table.hidden = table.inputs;
+  table.add_rows = add_rows;
+  table.affine_relu = affine_relu;
+  table.affine_relu_backward = affine_relu_backward;
+  table.column_moments = column_moments;
+  table.batch_norm_sums = batch_norm_sums;
+  table.batch_norm_backward = batch_norm_backward;
+  table.layer_norm_relu = layer_norm_relu;
+  table.layer_norm_relu_backward = layer_norm_relu_backward;
+  table.row_dots = row_dots;
+  table.row_dots_backward = row_dots_backward;
+  table.column_sums = column_sums;
   return table;
 }
 
