@@ -19,7 +19,8 @@ constexpr std::size_t kTileDepth = 32;  // numbers that one product of tiles sum
 constexpr std::size_t kTile = kSide * kTileDepth;
 constexpr std::size_t kBlock =
     2 * kSide;  // rows and columns of sums at once: four tiles, beside two of either operand
-constexpr std::size_t kMostDepth = 1024;  // of a left operand that is rounded at once
+constexpr std::size_t kMostDepth = 512;                 // of a left operand that is rounded at once
+constexpr std::size_t kMostLeft = kBlock * kMostDepth;  // its numbers: more rows where there is less depth
 constexpr std::size_t kPart = 128;  // rows and columns of the operands of a gradient that are rounded at once
 constexpr int kStride = 64;         // bytes from row to row of a tile
 
@@ -64,24 +65,30 @@ inline __m512i interleave(__m512 low, __m512 high) {
   return _mm512_permutexvar_epi16(order, reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(high, low)));
 }
 
+/// Sixteen columns of rows i and i + 1 of a matrix of `rows`, side by side; zeros beyond both.
+inline __m512i pair_of_rows(const float* w, std::size_t ldw, std::size_t i, std::size_t rows,
+                            __mmask16 here) {
+  const float* row = w + i * ldw;
+  const __m512 low = i < rows ? _mm512_maskz_loadu_ps(here, row) : _mm512_setzero_ps();
+  const __m512 high = i + 1 < rows ? _mm512_maskz_loadu_ps(here, row + ldw) : _mm512_setzero_ps();
+  return interleave(low, high);
+}
+
 /// W[depth, columns] as a right operand, [tiles of columns][tiles of depth]; zeros around.
 void round_right(const float* w, std::size_t ldw, std::size_t depth, std::size_t columns,
                  std::uint16_t* out) {
-  for (std::size_t j = 0; j < columns; j += kSide) {
-    const __mmask16 here = lanes(columns - j);
-    for (std::size_t i = 0; i < tiles_of(depth) * kTileDepth; i += 2, out += kTileDepth) {
-      const __m512 low = i < depth ? _mm512_maskz_loadu_ps(here, w + i * ldw + j) : _mm512_setzero_ps();
-      const __m512 high =
-          i + 1 < depth ? _mm512_maskz_loadu_ps(here, w + (i + 1) * ldw + j) : _mm512_setzero_ps();
-      _mm512_storeu_si512(out, interleave(low, high));
-    }
+  const std::size_t whole = tiles_of(depth) * kTileDepth, next = whole * kSide;
+  for (std::size_t i = 0; i < whole; i += 2, out += kTileDepth) {
+    std::uint16_t* row = out;
+    for (std::size_t j = 0; j < columns; j += kSide, row += next)
+      _mm512_storeu_si512(row, pair_of_rows(w + j, ldw, i, depth, lanes(columns - j)));
   }
 }
 
-/// A[rows <= kBlock, depth] as a left operand, [tiles of rows][tiles of depth]; zeros around.
+/// A[rows, depth] as a left operand, [tiles of rows][tiles of depth]; zeros around.
 void round_left(const float* a, std::size_t lda, std::size_t rows, std::size_t depth, std::uint16_t* out) {
   const std::size_t tiles = tiles_of(depth);
-  for (std::size_t r = 0; r < kBlock; ++r) {
+  for (std::size_t r = 0; r < (rows + kBlock - 1) / kBlock * kBlock; ++r) {
     std::uint16_t* row = out + (r / kSide * tiles * kSide + r % kSide) * kTileDepth;
     for (std::size_t i = 0; i < tiles * kTileDepth; i += kTileDepth, row += kTile) {
       const std::size_t rest = r < rows ? depth - i : 0;
@@ -124,17 +131,23 @@ inline void transpose(__m512i (&r)[16]) {
   for (int i = 0; i < 16; ++i) r[i] = t[i];
 }
 
-/// The transpose of A[depth, columns] as a left operand: its tiles are those of a right operand with pairs and columns
-/// exchanged.
+/// The transpose of A[depth, columns] as a left operand, [tiles of columns][tiles of depth]: its tiles are those of a right
+/// operand with pairs and columns exchanged.
 void round_left_transposed(const float* a, std::size_t lda, std::size_t depth, std::size_t columns,
                            std::uint16_t* out) {
-  round_right(a, lda, depth, columns, out);
-  const std::size_t count = (columns + kSide - 1) / kSide * tiles_of(depth);
-  for (std::size_t tile = 0; tile < count; ++tile, out += kTile) {
-    __m512i rows[16];
-    for (std::size_t r = 0; r < kSide; ++r) rows[r] = _mm512_loadu_si512(out + r * kTileDepth);
-    transpose(rows);
-    for (std::size_t r = 0; r < kSide; ++r) _mm512_storeu_si512(out + r * kTileDepth, rows[r]);
+  const std::size_t tiles = tiles_of(depth);
+  for (std::size_t tile = 0; tile < tiles; ++tile) {
+    for (std::size_t j = 0; j < columns; j += kSide) {
+      const __mmask16 here = lanes(columns - j);
+      __m512i rows[16];
+#pragma GCC unroll 16
+      for (std::size_t p = 0; p < kSide; ++p)
+        rows[p] = pair_of_rows(a + j, lda, tile * kTileDepth + 2 * p, depth, here);
+      transpose(rows);
+      std::uint16_t* to = out + (j / kSide * tiles + tile) * kTile;
+#pragma GCC unroll 16
+      for (std::size_t r = 0; r < kSide; ++r) _mm512_storeu_si512(to + r * kTileDepth, rows[r]);
+    }
   }
 }
 
@@ -144,15 +157,29 @@ struct Operand {
   std::size_t next;
 };
 
-/// sums[kBlock][kBlock] = the product over `tiles` tiles of depth; only the first R x V tiles of sums are computed.
+/// Where the sums of a block begin, as tiles are loaded: nowhere, with zeros; with a stride of 0 all rows are the same.
+struct Start {
+  const float* sums;
+  std::size_t stride;  // bytes
+};
+
+/// sums = start + the product over `tiles` tiles of depth; only the first R x V tiles of sums are computed.
 template <int R, int V>
-void multiply(const Operand& a, const Operand& b, std::size_t tiles, float* sums) {
-  constexpr int kSumStride = static_cast<int>(kBlock * sizeof(float));
+void multiply(const Operand& a, const Operand& b, std::size_t tiles, const Start& start, float* sums,
+              std::size_t stride) {
   memory_is_used();
-  _tile_zero(0);
-  _tile_zero(1);
-  _tile_zero(2);
-  _tile_zero(3);
+  if (start.sums) {
+    _tile_loadd(0, start.sums, start.stride);
+    if constexpr (V == 2) _tile_loadd(1, start.sums + kSide, start.stride);
+    const float* second = start.sums + start.stride / sizeof(float) * kSide;
+    if constexpr (R == 2) _tile_loadd(2, second, start.stride);
+    if constexpr (R == 2 && V == 2) _tile_loadd(3, second + kSide, start.stride);
+  } else {
+    _tile_zero(0);
+    _tile_zero(1);
+    _tile_zero(2);
+    _tile_zero(3);
+  }
   for (std::size_t i = 0; i < tiles * kTile; i += kTile) {
     _tile_loadd(4, a.start + i, kStride);
     _tile_loadd(6, b.start + i, kStride);
@@ -167,28 +194,32 @@ void multiply(const Operand& a, const Operand& b, std::size_t tiles, float* sums
       if constexpr (V == 2) _tile_dpbf16ps(3, 5, 7);
     }
   }
-  _tile_stored(0, sums, kSumStride);
-  if constexpr (V == 2) _tile_stored(1, sums + kSide, kSumStride);
-  if constexpr (R == 2) {
-    _tile_stored(2, sums + kSide * kBlock, kSumStride);
-    if constexpr (V == 2) _tile_stored(3, sums + kSide * kBlock + kSide, kSumStride);
-  }
+  _tile_stored(0, sums, stride);
+  if constexpr (V == 2) _tile_stored(1, sums + kSide, stride);
+  float* second = sums + stride / sizeof(float) * kSide;
+  if constexpr (R == 2) _tile_stored(2, second, stride);
+  if constexpr (R == 2 && V == 2) _tile_stored(3, second + kSide, stride);
   memory_is_used();
 }
 
-/// C[rows, columns] = the product + bias, or C += that; at most kBlock of either.
+/// C[rows, columns] = the product + bias + add; at most kBlock of either.
 void multiply_block(const Operand& a, const Operand& b, std::size_t tiles, std::size_t rows,
-                    std::size_t columns, const float* bias, bool accumulate, float* c, std::size_t ldc) {
+                    std::size_t columns, const float* bias, const float* add, float* c, std::size_t ldc) {
+  const std::size_t stride = ldc * sizeof(float);
+  if (rows == kBlock && columns == kBlock && !(bias && add)) {
+    const Start start = add ? Start{add, stride} : Start{bias, 0};
+    return multiply<2, 2>(a, b, tiles, start, c, stride);
+  }
   alignas(64) float sums[kBlock * kBlock];
   const bool tall = rows > kSide, wide = columns > kSide;
-  (tall ? (wide ? multiply<2, 2> : multiply<2, 1>) : (wide ? multiply<1, 2> : multiply<1, 1>))(a, b, tiles,
-                                                                                               sums);
+  (tall ? (wide ? multiply<2, 2> : multiply<2, 1>) : (wide ? multiply<1, 2> : multiply<1, 1>))(
+      a, b, tiles, Start{nullptr, 0}, sums, kBlock * sizeof(float));
   for (std::size_t j = 0; j < columns; j += kSide) {
     const __mmask16 here = lanes(columns - j);
     const __m512 offset = bias ? _mm512_maskz_loadu_ps(here, bias + j) : _mm512_setzero_ps();
     for (std::size_t r = 0; r < rows; ++r) {
       __m512 value = _mm512_add_ps(_mm512_load_ps(sums + r * kBlock + j), offset);
-      if (accumulate) value = _mm512_add_ps(value, _mm512_maskz_loadu_ps(here, c + r * ldc + j));
+      if (add) value = _mm512_add_ps(value, _mm512_maskz_loadu_ps(here, add + r * ldc + j));
       _mm512_mask_storeu_ps(c + r * ldc + j, here, value);
     }
   }
@@ -213,21 +244,28 @@ void pack_transposed(const float* w, std::size_t k, std::size_t n, float* packed
 }
 
 void gemm(const float* a, std::size_t lda, std::size_t m, std::size_t k, const float* packed, std::size_t n,
-          const float* bias, bool accumulate, float* c, std::size_t ldc) {
+          const float* bias, const float* add, float* c, std::size_t ldc) {
   const Tiles in_use;
-  alignas(64) std::uint16_t left[kBlock * kMostDepth];
+  alignas(64) std::uint16_t left[kMostLeft];
   const auto* right = reinterpret_cast<const std::uint16_t*>(packed);
   const std::size_t column_of_tiles = tiles_of(k) * kTile;
-  for (std::size_t first = 0; first < m; first += kBlock) {
-    const std::size_t rows = least(kBlock, m - first);
-    for (std::size_t i = 0; i < k; i += kMostDepth) {
-      const std::size_t depth = least(kMostDepth, k - i), tiles = tiles_of(depth);
+  for (std::size_t i = 0; i < k; i += kMostDepth) {
+    const std::size_t depth = least(kMostDepth, k - i), tiles = tiles_of(depth);
+    const std::size_t step =
+        kMostLeft / (tiles * kTileDepth) / kBlock * kBlock;  // rows that are rounded at once
+    const float* begin = i == 0 ? add : c;
+    for (std::size_t first = 0; first < m; first += step) {
+      const std::size_t rows = least(step, m - first);
       round_left(a + first * lda + i, lda, rows, depth, left);
       for (std::size_t j = 0; j < n; j += kBlock) {
-        multiply_block({left, tiles * kTile},
-                       {right + j / kSide * column_of_tiles + i / kTileDepth * kTile, column_of_tiles}, tiles,
-                       rows, least(kBlock, n - j), bias && i == 0 ? bias + j : nullptr, accumulate || i > 0,
-                       c + first * ldc + j, ldc);
+        const Operand columns = {right + j / kSide * column_of_tiles + i / kTileDepth * kTile,
+                                 column_of_tiles};
+        for (std::size_t r = 0; r < rows; r += kBlock) {
+          const std::size_t at = (first + r) * ldc + j;
+          multiply_block({left + r * tiles * kTileDepth, tiles * kTile}, columns, tiles,
+                         least(kBlock, rows - r), least(kBlock, n - j), bias && i == 0 ? bias + j : nullptr,
+                         begin ? begin + at : nullptr, c + at, ldc);
+        }
       }
     }
   }
@@ -248,9 +286,9 @@ void gemm_weights(const float* a, std::size_t lda, const float* d, std::size_t l
         round_left_transposed(a + i0, lda, depth, rows, left);
         for (std::size_t i = 0; i < rows; i += kBlock) {
           for (std::size_t j = 0; j < columns; j += kBlock) {
+            float* to = dw + (i0 + i) * n + j0 + j;
             multiply_block({left + i / kSide * next, next}, {right + j / kSide * next, next}, tiles,
-                           least(kBlock, rows - i), least(kBlock, columns - j), nullptr, true,
-                           dw + (i0 + i) * n + j0 + j, n);
+                           least(kBlock, rows - i), least(kBlock, columns - j), nullptr, to, to, n);
           }
         }
       }

@@ -46,7 +46,7 @@ inline void multiply(const float* a, std::size_t stride, const float* b, std::si
 
 template <int R, int V>
 void gemm_rows(const float* a, std::size_t lda, std::size_t k, const float* panel, const float* bias,
-               bool accumulate, float* c, std::size_t ldc) {
+               const float* add, float* c, std::size_t ldc) {
   __m256 sums[R][V];
 #pragma GCC unroll 2
   for (int v = 0; v < V; ++v) {
@@ -54,7 +54,7 @@ void gemm_rows(const float* a, std::size_t lda, std::size_t k, const float* pane
     const __m256 start = bias ? _mm256_loadu_ps(bias + column) : _mm256_setzero_ps();
 #pragma GCC unroll 12
     for (int r = 0; r < R; ++r)
-      sums[r][v] = accumulate ? _mm256_add_ps(start, _mm256_loadu_ps(c + r * ldc + column)) : start;
+      sums[r][v] = add ? _mm256_add_ps(start, _mm256_loadu_ps(add + r * ldc + column)) : start;
   }
   multiply<R, V, true>(a, lda, panel, kLanes * V, k, sums);
 #pragma GCC unroll 12
@@ -68,25 +68,28 @@ void gemm_rows(const float* a, std::size_t lda, std::size_t k, const float* pane
 // What is left of a block of rows: R, R - 1 .. 1 of them, or none.
 template <int R, int V>
 inline void gemm_rest(std::size_t rows, const float* a, std::size_t lda, std::size_t k, const float* panel,
-                      const float* bias, bool accumulate, float* c, std::size_t ldc) {
+                      const float* bias, const float* add, float* c, std::size_t ldc) {
   if (rows == R) {
-    gemm_rows<R, V>(a, lda, k, panel, bias, accumulate, c, ldc);
+    gemm_rows<R, V>(a, lda, k, panel, bias, add, c, ldc);
   } else if constexpr (R > 1) {
-    gemm_rest<R - 1, V>(rows, a, lda, k, panel, bias, accumulate, c, ldc);
+    gemm_rest<R - 1, V>(rows, a, lda, k, panel, bias, add, c, ldc);
   }
 }
 
 template <int V>
 void gemm_panel(std::size_t rows, const float* a, std::size_t lda, std::size_t k, const float* panel,
-                const float* bias, bool accumulate, float* c, std::size_t ldc) {
+                const float* bias, const float* add, float* c, std::size_t ldc) {
   std::size_t r = 0;
   if (V == 1) {
     for (; r + kTallRowBlock <= rows; r += kTallRowBlock)
-      gemm_rows<kTallRowBlock, 1>(a + r * lda, lda, k, panel, bias, accumulate, c + r * ldc, ldc);
+      gemm_rows<kTallRowBlock, 1>(a + r * lda, lda, k, panel, bias, add ? add + r * ldc : nullptr,
+                                  c + r * ldc, ldc);
   }
   for (; r + kRowBlock <= rows; r += kRowBlock)
-    gemm_rows<kRowBlock, V>(a + r * lda, lda, k, panel, bias, accumulate, c + r * ldc, ldc);
-  gemm_rest<kRowBlock - 1, V>(rows - r, a + r * lda, lda, k, panel, bias, accumulate, c + r * ldc, ldc);
+    gemm_rows<kRowBlock, V>(a + r * lda, lda, k, panel, bias, add ? add + r * ldc : nullptr, c + r * ldc,
+                            ldc);
+  gemm_rest<kRowBlock - 1, V>(rows - r, a + r * lda, lda, k, panel, bias, add ? add + r * ldc : nullptr,
+                              c + r * ldc, ldc);
 }
 
 template <int R, int V>
@@ -141,13 +144,13 @@ void pack_transposed(const float* w, std::size_t k, std::size_t n, float* packed
 }
 
 void gemm(const float* a, std::size_t lda, std::size_t m, std::size_t k, const float* packed, std::size_t n,
-          const float* bias, bool accumulate, float* c, std::size_t ldc) {
+          const float* bias, const float* add, float* c, std::size_t ldc) {
   for (std::size_t first = 0; first < m; first += kRowsInL1) {
     const std::size_t rows = first + kRowsInL1 < m ? kRowsInL1 : m - first;
     for (std::size_t j = 0; j < n; j += kPanelColumns) {
       const auto run = panel_columns(j, n) == kLanes ? gemm_panel<1> : gemm_panel<2>;
-      run(rows, a + first * lda, lda, k, packed + j * k, bias ? bias + j : nullptr, accumulate,
-          c + first * ldc + j, ldc);
+      run(rows, a + first * lda, lda, k, packed + j * k, bias ? bias + j : nullptr,
+          add ? add + first * ldc + j : nullptr, c + first * ldc + j, ldc);
     }
   }
 }

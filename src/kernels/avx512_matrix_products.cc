@@ -54,14 +54,14 @@ inline void multiply(const float* a, std::size_t stride, const Columns<V, kHalfL
 
 template <int R, int V, bool kHalfLast>
 void gemm_rows(const float* a, std::size_t lda, std::size_t k, const Columns<V, kHalfLast>& b,
-               const float* bias, bool accumulate, float* c, std::size_t ldc) {
+               const float* bias, const float* add, float* c, std::size_t ldc) {
   __m512 sums[R][V];
 #pragma GCC unroll 3
   for (int v = 0; v < V; ++v) {
     const __m512 start = bias ? b.load(bias + panel(v), v) : _mm512_setzero_ps();
 #pragma GCC unroll 8
     for (int r = 0; r < R; ++r)
-      sums[r][v] = accumulate ? _mm512_add_ps(start, b.load(c + r * ldc + panel(v), v)) : start;
+      sums[r][v] = add ? _mm512_add_ps(start, b.load(add + r * ldc + panel(v), v)) : start;
   }
   multiply<R, V, kHalfLast, true>(a, lda, b, k, sums);
 #pragma GCC unroll 8
@@ -74,18 +74,18 @@ void gemm_rows(const float* a, std::size_t lda, std::size_t k, const Columns<V, 
 // Rows R, R - 1 .. 1 that are left: one of them is right.
 template <int R, int V, bool kHalfLast>
 inline void gemm_rest(std::size_t rows, const float* a, std::size_t lda, std::size_t k,
-                      const Columns<V, kHalfLast>& b, const float* bias, bool accumulate, float* c,
+                      const Columns<V, kHalfLast>& b, const float* bias, const float* add, float* c,
                       std::size_t ldc) {
   if (rows == R) {
-    gemm_rows<R, V>(a, lda, k, b, bias, accumulate, c, ldc);
+    gemm_rows<R, V>(a, lda, k, b, bias, add, c, ldc);
   } else if constexpr (R > 1) {
-    gemm_rest<R - 1, V>(rows, a, lda, k, b, bias, accumulate, c, ldc);
+    gemm_rest<R - 1, V>(rows, a, lda, k, b, bias, add, c, ldc);
   }
 }
 
 template <int V, bool kHalfLast>
 void gemm_panels(std::size_t rows, const float* a, std::size_t lda, std::size_t k, const float* packed,
-                 const float* bias, bool accumulate, float* c, std::size_t ldc) {
+                 const float* bias, const float* add, float* c, std::size_t ldc) {
   Columns<V, kHalfLast> b;
   for (int v = 0; v < V; ++v) {
     b.start[v] = packed + panel(v) * k;
@@ -93,8 +93,9 @@ void gemm_panels(std::size_t rows, const float* a, std::size_t lda, std::size_t 
   }
   std::size_t r = 0;
   for (; r + kRowBlock <= rows; r += kRowBlock)
-    gemm_rows<kRowBlock, V>(a + r * lda, lda, k, b, bias, accumulate, c + r * ldc, ldc);
-  gemm_rest<kRowBlock - 1, V>(rows - r, a + r * lda, lda, k, b, bias, accumulate, c + r * ldc, ldc);
+    gemm_rows<kRowBlock, V>(a + r * lda, lda, k, b, bias, add ? add + r * ldc : nullptr, c + r * ldc, ldc);
+  gemm_rest<kRowBlock - 1, V>(rows - r, a + r * lda, lda, k, b, bias, add ? add + r * ldc : nullptr,
+                              c + r * ldc, ldc);
 }
 
 // run<V, kHalfLast>(first column) for groups of at most kMost panels of n columns.
@@ -156,10 +157,10 @@ void weights_panels(const float* a, std::size_t lda, const float* d, std::size_t
 }  // namespace
 
 void gemm(const float* a, std::size_t lda, std::size_t m, std::size_t k, const float* packed, std::size_t n,
-          const float* bias, bool accumulate, float* c, std::size_t ldc) {
+          const float* bias, const float* add, float* c, std::size_t ldc) {
   for_panels<kPanels>(n, [&]<int V, bool kHalfLast>(std::size_t j) {
-    gemm_panels<V, kHalfLast>(m, a, lda, k, packed + j * k, bias ? bias + j : nullptr, accumulate, c + j,
-                              ldc);
+    gemm_panels<V, kHalfLast>(m, a, lda, k, packed + j * k, bias ? bias + j : nullptr,
+                              add ? add + j : nullptr, c + j, ldc);
   });
 }
 

@@ -24,13 +24,13 @@ void pack_transposed(const float* w, std::size_t k, std::size_t n, float* packed
 }
 
 void gemm(const float* a, std::size_t lda, std::size_t m, std::size_t k, const float* packed, std::size_t n,
-          const float* bias, bool accumulate, float* c, std::size_t ldc) {
+          const float* bias, const float* add, float* c, std::size_t ldc) {
   for (std::size_t r = 0; r < m; ++r) {
     for (std::size_t j = 0; j < n; ++j) {
       const std::size_t first = j / kPanelColumns * kPanelColumns,
                         columns = std::min(kPanelColumns, n - first);
       const float* panel = packed + first * k + (j - first);
-      double sum = (bias ? bias[j] : 0.0) + (accumulate ? static_cast<double>(c[r * ldc + j]) : 0.0);
+      double sum = (bias ? bias[j] : 0.0) + (add ? static_cast<double>(add[r * ldc + j]) : 0.0);
       for (std::size_t i = 0; i < k; ++i) sum += static_cast<double>(a[r * lda + i]) * panel[i * columns];
       c[r * ldc + j] = static_cast<float>(sum);
     }

@@ -102,7 +102,7 @@ void PairEngine::input_rows(const PairNetwork& network, const PairBatch& batch) 
     pool_.run((rows.rows + kRows - 1) / kRows, [&](std::size_t task, int) {
       const std::size_t first = task * kRows;
       kernels_.inputs.gemm(rows.data + first * rows.stride, rows.stride, std::min(kRows, rows.rows - first),
-                           rows.cols, packed.data(), width_, bias, false, out.data() + first * width_,
+                           rows.cols, packed.data(), width_, bias, nullptr, out.data() + first * width_,
                            width_);
     });
   };

@@ -65,14 +65,13 @@ void Pass::activate(std::size_t i, int which, std::size_t rows, const Buffers& b
 
 void Pass::first_linear(std::size_t i, std::size_t rows, const Buffers& b) const {
   const std::size_t width = n_.width();
-  k_.hidden.gemm(b.a, width, rows, width, p_.blocks[i].w1.data(), width, weight(n_.block(i).b1), false,
+  k_.hidden.gemm(b.a, width, rows, width, p_.blocks[i].w1.data(), width, weight(n_.block(i).b1), nullptr,
                  b.t[i], width);
 }
 
 void Pass::second_linear(std::size_t i, std::size_t rows, const Buffers& b) const {
   const std::size_t width = n_.width();
-  if (b.z[i + 1] != b.z[i]) std::copy_n(b.z[i], rows * width, b.z[i + 1]);
-  k_.hidden.gemm(b.a, width, rows, width, p_.blocks[i].w2.data(), width, weight(n_.block(i).b2), true,
+  k_.hidden.gemm(b.a, width, rows, width, p_.blocks[i].w2.data(), width, weight(n_.block(i).b2), b.z[i],
                  b.z[i + 1], width);
 }
 
@@ -96,7 +95,7 @@ void Pass::second_linear_backward(std::size_t i, std::size_t rows, const Buffers
     k_.hidden.gemm_weights(b.a, width, b.dz, width, rows, width, width, gradient + at.w2);
     k_.column_sums(b.dz, rows, width, gradient + at.b2);
   }
-  k_.hidden.gemm(b.dz, width, rows, width, p_.blocks[i].w2_transposed.data(), width, nullptr, false, b.d,
+  k_.hidden.gemm(b.dz, width, rows, width, p_.blocks[i].w2_transposed.data(), width, nullptr, nullptr, b.d,
                  width);
 }
 
@@ -107,7 +106,7 @@ void Pass::first_linear_backward(std::size_t i, std::size_t rows, const Buffers&
     k_.hidden.gemm_weights(b.a, width, b.d, width, rows, width, width, gradient + at.w1);
     k_.column_sums(b.d, rows, width, gradient + at.b1);
   }
-  k_.hidden.gemm(b.d, width, rows, width, p_.blocks[i].w1_transposed.data(), width, nullptr, false, b.e,
+  k_.hidden.gemm(b.d, width, rows, width, p_.blocks[i].w1_transposed.data(), width, nullptr, nullptr, b.e,
                  width);
 }
 

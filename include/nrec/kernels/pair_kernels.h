@@ -28,9 +28,10 @@ struct MatrixProducts {
   /// packed = transpose of W[k, n], that is the panels of an [n, k] matrix.
   void (*pack_transposed)(const float* w, std::size_t k, std::size_t n, float* packed);
 
-  /// C[m, n] = A[m, k] W + bias, or C += A W + bias with `accumulate`. bias may be null. lda >= k, ldc >= n.
+  /// C[m, n] = A[m, k] W + bias + add. bias and add may be null; rows of add are ldc apart as those of C, and it may be C. lda >= k,
+  /// ldc >= n.
   void (*gemm)(const float* a, std::size_t lda, std::size_t m, std::size_t k, const float* packed,
-               std::size_t n, const float* bias, bool accumulate, float* c, std::size_t ldc);
+               std::size_t n, const float* bias, const float* add, float* c, std::size_t ldc);
   /// dW[k, n] += A[m, k]^T D[m, n].
   void (*gemm_weights)(const float* a, std::size_t lda, const float* d, std::size_t ldd, std::size_t m,
                        std::size_t k, std::size_t n, float* dw);

@@ -58,6 +58,14 @@ TEST_P(PairKernelParity, PackingIsTheSameToTheBit) {
   }
 }
 
+/// What a product is added to.
+enum class Addend { none, itself, other };
+constexpr Addend kAddends[] = {Addend::none, Addend::itself, Addend::other};
+
+const float* addend(Addend which, const std::vector<float>& c, const std::vector<float>& other) {
+  return which == Addend::none ? nullptr : which == Addend::itself ? c.data() : other.data();
+}
+
 TEST_P(PairKernelParity, MatrixProducts) {
   for (const std::size_t m : {1u, 2u, 3u, 4u, 5u, 6u, 7u, 23u, 47u, 48u, 49u, 101u, 107u}) {
     for (const std::size_t k : {1u, 7u, 23u, 64u}) {
@@ -70,11 +78,14 @@ TEST_P(PairKernelParity, MatrixProducts) {
         const auto c = random_floats(m * ldc, 5);
         std::vector<float> packed(k * n);
         ref_.inputs.pack(w.data(), k, n, packed.data());
-        for (const bool accumulate : {false, true}) {
+        const auto other = random_floats(m * ldc, 9);
+        for (const Addend which : kAddends) {
           for (const float* b : {static_cast<const float*>(nullptr), bias.data()}) {
             auto c_ref = c, c_fast = c;
-            ref_.inputs.gemm(a.data(), lda, m, k, packed.data(), n, b, accumulate, c_ref.data(), ldc);
-            fast_->inputs.gemm(a.data(), lda, m, k, packed.data(), n, b, accumulate, c_fast.data(), ldc);
+            ref_.inputs.gemm(a.data(), lda, m, k, packed.data(), n, b, addend(which, c_ref, other),
+                             c_ref.data(), ldc);
+            fast_->inputs.gemm(a.data(), lda, m, k, packed.data(), n, b, addend(which, c_fast, other),
+                               c_fast.data(), ldc);
             expect_close(c_fast, c_ref, 1e-6, "gemm");
           }
         }
@@ -199,7 +210,7 @@ TEST(PairKernels, WiderVectorsGiveTheSameBits) {
       std::vector<float> c[2] = {random_floats(m * n, 5), random_floats(m * n, 5)};
       for (const int i : {0, 1}) {
         const PairKernels& kernels = i ? wide : narrow;
-        kernels.inputs.gemm(a.data(), k, m, k, packed.data(), n, bias.data(), true, c[i].data(), n);
+        kernels.inputs.gemm(a.data(), k, m, k, packed.data(), n, bias.data(), c[i].data(), c[i].data(), n);
         kernels.inputs.gemm_weights(a.data(), k, d.data(), n, m, k, n, dw[i].data());
       }
       EXPECT_EQ(c[0], c[1]);
@@ -256,15 +267,15 @@ double nearest_bf16(float value) {
 
 class Bf16Products : public PairKernelParity {
  protected:
-  /// C += A W + bias, and W += A^T D, from rounded operands.
+  /// A W + bias + add, and W + A^T D, from rounded operands; what lies between the rows of C stays.
   static std::vector<float> product(const std::vector<float>& a, std::size_t lda, std::size_t m,
                                     std::size_t k, const std::vector<float>& w, std::size_t n,
                                     std::vector<float> c, std::size_t ldc, const float* bias,
-                                    bool accumulate) {
+                                    const std::vector<float>* add) {
     for (std::size_t r = 0; r < m; ++r) {
       for (std::size_t j = 0; j < n; ++j) {
         double sum = bias ? bias[j] : 0.0;
-        if (accumulate) sum += c[r * ldc + j];
+        if (add) sum += (*add)[r * ldc + j];
         for (std::size_t i = 0; i < k; ++i) sum += nearest_bf16(a[r * lda + i]) * nearest_bf16(w[i * n + j]);
         c[r * ldc + j] = static_cast<float>(sum);
       }
@@ -284,7 +295,7 @@ class Bf16Products : public PairKernelParity {
 TEST_P(Bf16Products, AreThoseOfRoundedOperands) {
   for (const std::size_t m : {1u, 16u, 17u, 32u, 47u, 48u, 129u, 150u}) {
     for (const auto& [k, n] :
-         {std::pair<std::size_t, std::size_t>{8, 8}, {16, 40}, {56, 56}, {128, 24}, {136, 136}}) {
+         {std::pair<std::size_t, std::size_t>{8, 8}, {16, 40}, {56, 56}, {128, 24}, {128, 128}, {136, 136}}) {
       const std::size_t lda = k + 3, ldc = n + 16;
       const auto a = random_floats(m * lda, m), w = random_floats(k * n, k), bias = random_floats(n, n);
       const auto c = random_floats(m * ldc, 5), d = random_floats(m * ldc, 6);
@@ -292,22 +303,24 @@ TEST_P(Bf16Products, AreThoseOfRoundedOperands) {
       std::vector<float> packed(packed_floats(k, n)), packed_back(packed_floats(k, n));
       fast_->hidden.pack(w.data(), k, n, packed.data());
       fast_->hidden.pack_transposed(back.data(), n, k, packed_back.data());  // a [k, n] matrix, too
-      for (const bool accumulate : {false, true}) {
+      for (const Addend which : kAddends) {
         for (const float* b : {static_cast<const float*>(nullptr), bias.data()}) {
+          const std::vector<float>* add = which == Addend::none ? nullptr : which == Addend::itself ? &c : &d;
           auto actual = c;
-          fast_->hidden.gemm(a.data(), lda, m, k, packed.data(), n, b, accumulate, actual.data(), ldc);
-          expect_close(actual, product(a, lda, m, k, w, n, c, ldc, b, accumulate), 1e-6, "gemm");
+          fast_->hidden.gemm(a.data(), lda, m, k, packed.data(), n, b, addend(which, actual, d),
+                             actual.data(), ldc);
+          expect_close(actual, product(a, lda, m, k, w, n, c, ldc, b, add), 1e-6, "gemm");
         }
       }
       auto actual = c;
-      fast_->hidden.gemm(a.data(), lda, m, k, packed_back.data(), n, nullptr, false, actual.data(), ldc);
-      expect_close(actual, product(a, lda, m, k, transpose(back, n, k, k), n, c, ldc, nullptr, false), 1e-6,
+      fast_->hidden.gemm(a.data(), lda, m, k, packed_back.data(), n, nullptr, nullptr, actual.data(), ldc);
+      expect_close(actual, product(a, lda, m, k, transpose(back, n, k, k), n, c, ldc, nullptr, nullptr), 1e-6,
                    "gemm of a transpose");
       auto gradient = dw;
       fast_->hidden.gemm_weights(a.data(), lda, d.data(), ldc, m, k, n, gradient.data());
       std::vector<float> dense(m * n);
       for (std::size_t r = 0; r < m; ++r) std::copy_n(d.data() + r * ldc, n, dense.data() + r * n);
-      expect_close(gradient, product(transpose(a, m, k, lda), m, k, m, dense, n, dw, n, nullptr, true), 2e-6,
+      expect_close(gradient, product(transpose(a, m, k, lda), m, k, m, dense, n, dw, n, nullptr, &dw), 2e-6,
                    "gemm_weights");
     }
   }
@@ -319,8 +332,8 @@ TEST_P(Bf16Products, DeepProductsAreWhole) {
   std::vector<float> packed(packed_floats(k, n));
   fast_->hidden.pack(w.data(), k, n, packed.data());
   auto actual = c;
-  fast_->hidden.gemm(a.data(), k, m, k, packed.data(), n, nullptr, true, actual.data(), n);
-  expect_close(actual, product(a, k, m, k, w, n, c, n, nullptr, true), 2e-6, "gemm");
+  fast_->hidden.gemm(a.data(), k, m, k, packed.data(), n, nullptr, c.data(), actual.data(), n);
+  expect_close(actual, product(a, k, m, k, w, n, c, n, nullptr, &c), 2e-6, "gemm");
 }
 
 TEST_P(Bf16Products, TiesGoToEvenSubnormalsToZeroAndNanStays) {
@@ -334,7 +347,7 @@ TEST_P(Bf16Products, TiesGoToEvenSubnormalsToZeroAndNanStays) {
   without_nan[4] = 0.0f;
   std::vector<float> rows = without_nan;
   rows.insert(rows.end(), a.begin(), a.end());
-  fast_->hidden.gemm(rows.data(), 8, 2, 8, packed.data(), 8, nullptr, false, c.data(), 8);
+  fast_->hidden.gemm(rows.data(), 8, 2, 8, packed.data(), 8, nullptr, nullptr, c.data(), 8);
   const std::vector<float> expected = {1.0f, 1.0f + 0x1p-6f, 1.0f + 0x1p-7f, 0.0f, 0.0f, 2.0f, 0.0f, 0.0f};
   for (std::size_t i = 0; i < 8; ++i) {
     EXPECT_EQ(c[i], expected[i]) << i;
