@@ -21,6 +21,7 @@ constexpr std::size_t kBlock =
     2 * kSide;  // rows and columns of sums at once: four tiles, beside two of either operand
 constexpr std::size_t kMostDepth = 512;                 // of a left operand that is rounded at once
 constexpr std::size_t kMostLeft = kBlock * kMostDepth;  // its numbers: more rows where there is less depth
+static_assert(kBlock == RoundedLayer::kBlockRows);
 constexpr std::size_t kPart = 128;  // rows and columns of the operands of a gradient that are rounded at once
 constexpr int kStride = 64;         // bytes from row to row of a tile
 
@@ -225,6 +226,20 @@ void multiply_block(const Operand& a, const Operand& b, std::size_t tiles, std::
   }
 }
 
+/// Products of a left operand of `rows` rows with columns of tiles that are `next` numbers apart, block by block.
+void multiply_all(const std::uint16_t* left, std::size_t rows, std::size_t tiles, const std::uint16_t* right,
+                  std::size_t next, std::size_t n, const float* bias, const float* add, float* c,
+                  std::size_t ldc) {
+  for (std::size_t j = 0; j < n; j += kBlock) {
+    const Operand columns = {right + j / kSide * next, next};
+    for (std::size_t r = 0; r < rows; r += kBlock) {
+      const std::size_t at = r * ldc + j;
+      multiply_block({left + r * tiles * kTileDepth, tiles * kTile}, columns, tiles, least(kBlock, rows - r),
+                     least(kBlock, n - j), bias ? bias + j : nullptr, add ? add + at : nullptr, c + at, ldc);
+    }
+  }
+}
+
 void pack(const float* w, std::size_t k, std::size_t n, float* packed) {
   round_right(w, n, k, n, reinterpret_cast<std::uint16_t*>(packed));
 }
@@ -257,16 +272,8 @@ void gemm(const float* a, std::size_t lda, std::size_t m, std::size_t k, const f
     for (std::size_t first = 0; first < m; first += step) {
       const std::size_t rows = least(step, m - first);
       round_left(a + first * lda + i, lda, rows, depth, left);
-      for (std::size_t j = 0; j < n; j += kBlock) {
-        const Operand columns = {right + j / kSide * column_of_tiles + i / kTileDepth * kTile,
-                                 column_of_tiles};
-        for (std::size_t r = 0; r < rows; r += kBlock) {
-          const std::size_t at = (first + r) * ldc + j;
-          multiply_block({left + r * tiles * kTileDepth, tiles * kTile}, columns, tiles,
-                         least(kBlock, rows - r), least(kBlock, n - j), bias && i == 0 ? bias + j : nullptr,
-                         begin ? begin + at : nullptr, c + at, ldc);
-        }
-      }
+      multiply_all(left, rows, tiles, right + i / kTileDepth * kTile, column_of_tiles, n,
+                   i == 0 ? bias : nullptr, begin ? begin + first * ldc : nullptr, c + first * ldc, ldc);
     }
   }
 }
@@ -284,22 +291,147 @@ void gemm_weights(const float* a, std::size_t lda, const float* d, std::size_t l
       for (std::size_t i0 = 0; i0 < k; i0 += kPart) {
         const std::size_t rows = least(kPart, k - i0);
         round_left_transposed(a + i0, lda, depth, rows, left);
-        for (std::size_t i = 0; i < rows; i += kBlock) {
-          for (std::size_t j = 0; j < columns; j += kBlock) {
-            float* to = dw + (i0 + i) * n + j0 + j;
-            multiply_block({left + i / kSide * next, next}, {right + j / kSide * next, next}, tiles,
-                           least(kBlock, rows - i), least(kBlock, columns - j), nullptr, to, to, n);
-          }
-        }
+        float* to = dw + i0 * n + j0;
+        multiply_all(left, rows, tiles, right, next, columns, nullptr, to, to, n);
       }
     }
   }
+}
+
+void round_rows(const float* a, std::size_t lda, std::size_t rows, std::size_t k, float* operand) {
+  round_left(a, lda, rows, k, reinterpret_cast<std::uint16_t*>(operand));
+}
+
+void forward(const float* operand, std::size_t m, std::size_t k, const float* packed, std::size_t n,
+             const float* bias, const float* add, float* c, std::size_t ldc) {
+  const Tiles in_use;
+  multiply_all(reinterpret_cast<const std::uint16_t*>(operand), m, tiles_of(k),
+               reinterpret_cast<const std::uint16_t*>(packed), tiles_of(k) * kTile, n, bias, add, c, ldc);
+}
+
+/// Words of two registers side by side: columns 0-3, 8-11, 16-19, 24-27, and the others.
+struct Interleaved {
+  __m512i low, high;
+};
+inline Interleaved interleave_words(__m512i even, __m512i odd) {
+  return {_mm512_unpacklo_epi16(even, odd), _mm512_unpackhi_epi16(even, odd)};
+}
+
+/// 32 columns of a row: whole registers, or with zeros beyond the first `count`.
+struct WholeColumns {
+  static __m512 low(const float* row) { return _mm512_loadu_ps(row); }
+  static __m512 high(const float* row) { return _mm512_loadu_ps(row + kSide); }
+};
+struct SomeColumns {
+  std::size_t count;
+  __m512 low(const float* row) const { return _mm512_maskz_loadu_ps(lanes(count), row); }
+  __m512 high(const float* row) const {
+    return _mm512_maskz_loadu_ps(lanes(count > kSide ? count - kSide : 0), row + kSide);
+  }
+};
+
+/// A block of rows and 32 of their columns as a left operand, and as tiles `next` numbers apart of a right one that sums over rows;
+/// zeros in rows from `rows` on. Adds the column sums to `sums`, which has room for `count` columns.
+template <class Columns>
+inline void round_both(const Columns& columns, const float* d, std::size_t ldd, std::size_t rows,
+                       std::size_t count, std::size_t across, std::size_t next, std::uint16_t* left,
+                       std::uint16_t* right, float* sums) {
+  const __m512i first_lanes = _mm512_set_epi64(11, 10, 3, 2, 9, 8, 1, 0);
+  const __m512i last_lanes = _mm512_set_epi64(15, 14, 7, 6, 13, 12, 5, 4);
+  __m512 low_sum = _mm512_setzero_ps(), high_sum = _mm512_setzero_ps();
+  const auto round = [&](std::size_t row) {
+    if (row >= rows) return _mm512_setzero_si512();
+    const __m512 low = columns.low(d + row * ldd), high = columns.high(d + row * ldd);
+    low_sum = _mm512_add_ps(low_sum, low);
+    high_sum = _mm512_add_ps(high_sum, high);
+    return reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(high, low));
+  };
+  for (std::size_t row = 0; row < kBlock; row += 2, right += kTileDepth) {
+    const __m512i even = round(row), odd = round(row + 1);
+    std::uint16_t* to = left + (row / kSide * across * kSide + row % kSide) * kTileDepth;
+    _mm512_storeu_si512(to, even);
+    _mm512_storeu_si512(to + kTileDepth, odd);
+    const Interleaved pairs = interleave_words(even, odd);
+    _mm512_storeu_si512(right, _mm512_permutex2var_epi64(pairs.low, first_lanes, pairs.high));
+    _mm512_storeu_si512(right + next, _mm512_permutex2var_epi64(pairs.low, last_lanes, pairs.high));
+  }
+  const __mmask16 first = lanes(count), second = lanes(count > kSide ? count - kSide : 0);
+  _mm512_mask_storeu_ps(sums, first, _mm512_add_ps(_mm512_maskz_loadu_ps(first, sums), low_sum));
+  _mm512_mask_storeu_ps(sums + kSide, second,
+                        _mm512_add_ps(_mm512_maskz_loadu_ps(second, sums + kSide), high_sum));
+}
+
+/// Where the operands of a way back lie in `work`.
+struct Work {
+  std::uint16_t *left, *right, *transposed;
+  std::size_t down;  // tiles of rows
+  Work(float* work, std::size_t m, std::size_t n)
+      : left(reinterpret_cast<std::uint16_t*>(work)),
+        right(left + 2 * operand_floats(m, n)),
+        transposed(right + 2 * operand_floats(m, n)),
+        down(tiles_of(m)) {}
+};
+
+void round_gradient(const float* d, std::size_t ldd, std::size_t rows, std::size_t block, std::size_t m,
+                    std::size_t n, float* work, float* db) {
+  const Work at(work, m, n);
+  const std::size_t across = tiles_of(n), next = at.down * kTile;
+  for (std::size_t j = 0; j < n; j += kTileDepth) {
+    std::uint16_t* left = at.left + (block * 2 * across + j / kTileDepth) * kTile;
+    std::uint16_t* right = at.right + j / kSide * next + block * kTile;
+    if (n - j >= kTileDepth) {
+      round_both(WholeColumns(), d + j, ldd, rows, kTileDepth, across, next, left, right, db + j);
+    } else {
+      round_both(SomeColumns{n - j}, d + j, ldd, rows, n - j, across, next, left, right, db + j);
+    }
+  }
+}
+
+/// The transpose of a left operand [rows, k] as one that sums over its rows, [tiles of k][tiles of rows].
+void transpose_left(const std::uint16_t* left, std::size_t rows, std::size_t k, std::uint16_t* out) {
+  const std::size_t across = tiles_of(k), down = tiles_of(rows);
+  for (std::size_t tile = 0; tile < down; ++tile) {
+    for (std::size_t j = 0; j < across; ++j) {
+      const std::uint16_t* from = left + (2 * tile * across + j) * kTile;
+      __m512i low[16], high[16];
+#pragma GCC unroll 16
+      for (std::size_t p = 0; p < kSide; ++p) {  // rows 2 p, 2 p + 1 of 32, in two tiles one above the other
+        const std::uint16_t* row = from + p / 8 * across * kTile + 2 * p % kSide * kTileDepth;
+        const Interleaved pairs =
+            interleave_words(_mm512_loadu_si512(row), _mm512_loadu_si512(row + kTileDepth));
+        low[p] = pairs.low;
+        high[p] = pairs.high;
+      }
+      transpose(low);
+      transpose(high);
+#pragma GCC unroll 16
+      for (std::size_t r = 0; r < kSide; ++r) {
+        const std::size_t column = r / 4 * 8 + r % 4;  // of 32; four further on in `high`
+        std::uint16_t* to =
+            out + ((2 * j + column / kSide) * down + tile) * kTile + column % kSide * kTileDepth;
+        _mm512_storeu_si512(to, low[r]);
+        _mm512_storeu_si512(to + 4 * kTileDepth, high[r]);
+      }
+    }
+  }
+}
+
+void backward(const float* operand, std::size_t m, std::size_t k, std::size_t n,
+              const float* packed_transposed, float* dw, float* e, std::size_t lde, float* work) {
+  const Tiles in_use;
+  const Work at(work, m, n);
+  transpose_left(reinterpret_cast<const std::uint16_t*>(operand), m, k, at.transposed);
+  multiply_all(at.transposed, k, at.down, at.right, at.down * kTile, n, nullptr, dw, dw, n);
+  multiply_all(at.left, m, tiles_of(n), reinterpret_cast<const std::uint16_t*>(packed_transposed),
+               tiles_of(n) * kTile, k, nullptr, nullptr, e, lde);
 }
 
 PairKernels make_table() {
   PairKernels table = avx512::pair_kernels_table();
   table.name = "amx";
   table.hidden = {pack, pack_transposed, gemm, gemm_weights};
+  static constexpr RoundedLayer rounded = {round_rows, forward, round_gradient, backward};
+  table.rounded = &rounded;
   return table;
 }
 

@@ -244,22 +244,23 @@ inline void layer_norm_backward_rows(const float* z, std::size_t width, std::siz
     _mm256_storeu_ps(dgain + c, gains);
     _mm256_storeu_ps(dshift + c, shifts);
   });
-  const __m128 inverse_n = _mm_set1_ps(1.0f / static_cast<float>(features));
-  alignas(16) float mean_d[4];
-  alignas(16) float mean_dx[4];
-  _mm_store_ps(mean_d, _mm_mul_ps(lane_sums(sum_d), inverse_n));
-  _mm_store_ps(mean_dx, _mm_mul_ps(lane_sums(sum_dx), inverse_n));
+  const float inverse_n = 1.0f / static_cast<float>(features);
+  alignas(16) float total_d[4];
+  alignas(16) float total_dx[4];
+  _mm_store_ps(total_d, lane_sums(sum_d));
+  _mm_store_ps(total_dx, lane_sums(sum_dx));
 #pragma GCC unroll 4
   for (int r = 0; r < R; ++r) {
+    const LayerNormTerms terms = layer_norm_terms(total_d[r], total_dx[r], inverse_n, rstd[r]);
     const __m256 centre = _mm256_set1_ps(mean[r]);
     const __m256 inverse = _mm256_set1_ps(rstd[r]);
-    const __m256 m_d = _mm256_set1_ps(mean_d[r]);
-    const __m256 m_dx = _mm256_set1_ps(mean_dx[r]);
+    const __m256 constant = _mm256_set1_ps(terms.constant);
+    const __m256 slope = _mm256_set1_ps(terms.slope);
     const std::size_t row = static_cast<std::size_t>(r) * width;
     for_columns(width, features, [&](std::size_t c, auto real) {
-      const __m256 xhat = _mm256_mul_ps(_mm256_sub_ps(_mm256_loadu_ps(z + row + c), centre), inverse);
-      __m256 value = _mm256_fnmadd_ps(xhat, m_dx, _mm256_sub_ps(_mm256_loadu_ps(d + row + c), m_d));
-      value = real(_mm256_mul_ps(value, inverse));
+      const __m256 x = _mm256_sub_ps(_mm256_loadu_ps(z + row + c), centre);
+      __m256 value = _mm256_fmadd_ps(inverse, _mm256_loadu_ps(d + row + c), constant);
+      value = real(_mm256_fmadd_ps(slope, x, value));
       if (accumulate) value = _mm256_add_ps(value, _mm256_loadu_ps(dz + row + c));
       _mm256_storeu_ps(dz + row + c, value);
     });
@@ -335,6 +336,7 @@ const PairKernels& pair_kernels_table() {
   static const PairKernels table = {"avx2",
                                     products,
                                     products,
+                                    nullptr,
                                     add_rows,
                                     affine_relu,
                                     affine_relu_backward,

@@ -167,48 +167,64 @@ void batch_norm_backward(const float* z, const float* d, std::size_t rows, std::
   }
 }
 
-/// Sums over the lanes of four registers.
-inline __m128 lane_sums(const __m512 (&v)[4]) {
-  __m256 halves[4];
+/// to[r] = the sum over the lanes of v[r], four registers at a time.
+template <int R>
+inline void lane_sums(const __m512 (&v)[R], float* to) {
+#pragma GCC unroll 2
+  for (int first = 0; first < R; first += 4) {
+    __m256 halves[4];
 #pragma GCC unroll 4
-  for (int r = 0; r < 4; ++r) halves[r] = _mm256_add_ps(low_half(v[r]), high_half(v[r]));
-  return horizontal_sums(halves);
+    for (int r = 0; r < 4; ++r) halves[r] = _mm256_add_ps(low_half(v[first + r]), high_half(v[first + r]));
+    _mm_store_ps(to + first, horizontal_sums(halves));
+  }
 }
 
-// Four rows at once, so that no addition waits for the one before; R <= 4 of them exist.
-template <int R>
+constexpr int kNormRows = 8;  // at once, so that few additions wait for the ones before
+constexpr int kFewRows = 4;   // registers that lane_sums takes at once
+
+/// kRows <= R rows.
+template <int R, int kRows>
 inline void layer_norm_rows(const float* z, std::size_t width, std::size_t features, float eps,
                             const float* gain, const float* shift, float* mean, float* rstd, float* a) {
-  const __m128 inverse_n = _mm_set1_ps(1.0f / static_cast<float>(features));
   const __m512 zero = _mm512_setzero_ps();
-  __m512 sums[4] = {zero, zero, zero, zero};
+  const float inverse_n = 1.0f / static_cast<float>(features);
+  __m512 sums[R] = {};
   for_columns(width, features, [&](std::size_t c, const auto& lanes) {
-#pragma GCC unroll 4
-    for (int r = 0; r < R; ++r) sums[r] = _mm512_add_ps(sums[r], lanes.real(lanes.load(z + r * width + c)));
+#pragma GCC unroll 8
+    for (int r = 0; r < kRows; ++r)
+      sums[r] = _mm512_add_ps(sums[r], lanes.real(lanes.load(z + r * width + c)));
   });
-  alignas(16) float centre[4];
-  alignas(16) float inverse[4];
-  _mm_store_ps(centre, _mm_mul_ps(lane_sums(sums), inverse_n));
-#pragma GCC unroll 4
-  for (int r = 0; r < 4; ++r) sums[r] = zero;
+  alignas(16) float centre[R];
+  alignas(16) float inverse[R];
+  lane_sums(sums, centre);
+#pragma GCC unroll 8
+  for (int r = 0; r < R; ++r) {
+    centre[r] *= inverse_n;
+    sums[r] = zero;
+  }
   for_columns(width, features, [&](std::size_t c, const auto& lanes) {
-#pragma GCC unroll 4
-    for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 8
+    for (int r = 0; r < kRows; ++r) {
       const __m512 x = lanes.real(_mm512_sub_ps(lanes.load(z + r * width + c), _mm512_set1_ps(centre[r])));
       sums[r] = _mm512_fmadd_ps(x, x, sums[r]);
     }
   });
-  const __m128 variance = _mm_fmadd_ps(lane_sums(sums), inverse_n, _mm_set1_ps(eps));
-  _mm_store_ps(inverse, _mm_div_ps(_mm_set1_ps(1.0f), _mm_sqrt_ps(variance)));
-  for (int r = 0; r < R; ++r) {
+  lane_sums(sums, inverse);
+#pragma GCC unroll 2
+  for (int first = 0; first < R; first += 4) {
+    const __m128 variance =
+        _mm_fmadd_ps(_mm_load_ps(inverse + first), _mm_set1_ps(inverse_n), _mm_set1_ps(eps));
+    _mm_store_ps(inverse + first, _mm_div_ps(_mm_set1_ps(1.0f), _mm_sqrt_ps(variance)));
+  }
+  for (int r = 0; r < kRows; ++r) {
     mean[r] = centre[r];
     rstd[r] = inverse[r];
   }
   for_columns(width, features, [&](std::size_t c, const auto& lanes) {
     const __m512 g = lanes.load(gain + c);
     const __m512 offset = lanes.load(shift + c);
-#pragma GCC unroll 4
-    for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 8
+    for (int r = 0; r < kRows; ++r) {
       const __m512 xhat =
           _mm512_mul_ps(_mm512_sub_ps(lanes.load(z + r * width + c), _mm512_set1_ps(centre[r])),
                         _mm512_set1_ps(inverse[r]));
@@ -221,28 +237,31 @@ inline void layer_norm_rows(const float* z, std::size_t width, std::size_t featu
 void layer_norm_relu(const float* z, std::size_t rows, std::size_t width, std::size_t features, float eps,
                      const float* gain, const float* shift, float* mean, float* rstd, float* a) {
   std::size_t r = 0;
-  for (; r + 4 <= rows; r += 4)
-    layer_norm_rows<4>(z + r * width, width, features, eps, gain, shift, mean + r, rstd + r, a + r * width);
-  for (; r < rows; ++r)
-    layer_norm_rows<1>(z + r * width, width, features, eps, gain, shift, mean + r, rstd + r, a + r * width);
+  const auto run = [&]<int R, int kRows>() {
+    for (; r + kRows <= rows; r += kRows)
+      layer_norm_rows<R, kRows>(z + r * width, width, features, eps, gain, shift, mean + r, rstd + r,
+                                a + r * width);
+  };
+  run.template operator()<kNormRows, kNormRows>();
+  run.template operator()<kFewRows, kFewRows>();
+  run.template operator()<kFewRows, 1>();
 }
 
-// R <= 4 rows together share the loads and stores of dgain and dshift.
-template <int R>
+/// kRows <= R rows, which share the loads and stores of dgain and dshift.
+template <int R, int kRows>
 inline void layer_norm_backward_rows(const float* z, std::size_t width, std::size_t features,
                                      const float* gain, const float* shift, const float* mean,
                                      const float* rstd, float* d, bool accumulate, float* dz, float* dgain,
                                      float* dshift) {
-  const __m512 zero = _mm512_setzero_ps();
-  __m512 sum_d[4] = {zero, zero, zero, zero};
-  __m512 sum_dx[4] = {zero, zero, zero, zero};
+  __m512 sum_d[R] = {};
+  __m512 sum_dx[R] = {};
   for_columns(width, features, [&](std::size_t c, const auto& lanes) {
     const __m512 g = lanes.load(gain + c);
     const __m512 offset = lanes.load(shift + c);
     __m512 gains = lanes.load(dgain + c);
     __m512 shifts = lanes.load(dshift + c);
-#pragma GCC unroll 4
-    for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 8
+    for (int r = 0; r < kRows; ++r) {
       const std::size_t at = static_cast<std::size_t>(r) * width + c;
       const __m512 xhat =
           _mm512_mul_ps(_mm512_sub_ps(lanes.load(z + at), _mm512_set1_ps(mean[r])), _mm512_set1_ps(rstd[r]));
@@ -257,22 +276,23 @@ inline void layer_norm_backward_rows(const float* z, std::size_t width, std::siz
     lanes.store(dgain + c, gains);
     lanes.store(dshift + c, shifts);
   });
-  const __m128 inverse_n = _mm_set1_ps(1.0f / static_cast<float>(features));
-  alignas(16) float mean_d[4];
-  alignas(16) float mean_dx[4];
-  _mm_store_ps(mean_d, _mm_mul_ps(lane_sums(sum_d), inverse_n));
-  _mm_store_ps(mean_dx, _mm_mul_ps(lane_sums(sum_dx), inverse_n));
-#pragma GCC unroll 4
-  for (int r = 0; r < R; ++r) {
+  const float inverse_n = 1.0f / static_cast<float>(features);
+  alignas(16) float total_d[R];
+  alignas(16) float total_dx[R];
+  lane_sums(sum_d, total_d);
+  lane_sums(sum_dx, total_dx);
+#pragma GCC unroll 8
+  for (int r = 0; r < kRows; ++r) {
+    const LayerNormTerms terms = layer_norm_terms(total_d[r], total_dx[r], inverse_n, rstd[r]);
     const __m512 centre = _mm512_set1_ps(mean[r]);
     const __m512 inverse = _mm512_set1_ps(rstd[r]);
-    const __m512 m_d = _mm512_set1_ps(mean_d[r]);
-    const __m512 m_dx = _mm512_set1_ps(mean_dx[r]);
+    const __m512 constant = _mm512_set1_ps(terms.constant);
+    const __m512 slope = _mm512_set1_ps(terms.slope);
     const std::size_t row = static_cast<std::size_t>(r) * width;
     for_columns(width, features, [&](std::size_t c, const auto& lanes) {
-      const __m512 xhat = _mm512_mul_ps(_mm512_sub_ps(lanes.load(z + row + c), centre), inverse);
-      __m512 value = _mm512_fnmadd_ps(xhat, m_dx, _mm512_sub_ps(lanes.load(d + row + c), m_d));
-      value = lanes.real(_mm512_mul_ps(value, inverse));
+      const __m512 x = _mm512_sub_ps(lanes.load(z + row + c), centre);
+      __m512 value = _mm512_fmadd_ps(inverse, lanes.load(d + row + c), constant);
+      value = lanes.real(_mm512_fmadd_ps(slope, x, value));
       if (accumulate) value = _mm512_add_ps(value, lanes.load(dz + row + c));
       lanes.store(dz + row + c, value);
     });
@@ -283,12 +303,14 @@ void layer_norm_relu_backward(const float* z, std::size_t rows, std::size_t widt
                               const float* gain, const float* shift, const float* mean, const float* rstd,
                               float* d, bool accumulate, float* dz, float* dgain, float* dshift) {
   std::size_t r = 0;
-  for (; r + 4 <= rows; r += 4)
-    layer_norm_backward_rows<4>(z + r * width, width, features, gain, shift, mean + r, rstd + r,
-                                d + r * width, accumulate, dz + r * width, dgain, dshift);
-  for (; r < rows; ++r)
-    layer_norm_backward_rows<1>(z + r * width, width, features, gain, shift, mean + r, rstd + r,
-                                d + r * width, accumulate, dz + r * width, dgain, dshift);
+  const auto run = [&]<int R, int kRows>() {
+    for (; r + kRows <= rows; r += kRows)
+      layer_norm_backward_rows<R, kRows>(z + r * width, width, features, gain, shift, mean + r, rstd + r,
+                                         d + r * width, accumulate, dz + r * width, dgain, dshift);
+  };
+  run.template operator()<kNormRows, kNormRows>();
+  run.template operator()<kFewRows, kFewRows>();
+  run.template operator()<kFewRows, 1>();
 }
 
 void row_dots(const float* z, std::size_t rows, std::size_t width, const float* w, float bias, float* out) {

@@ -205,6 +205,7 @@ const PairKernels& pair_kernels_table() {
   static const PairKernels table = {"ref",
                                     products,
                                     products,
+                                    nullptr,
                                     add_rows,
                                     affine_relu,
                                     affine_relu_backward,

@@ -20,4 +20,12 @@ static inline float horizontal_sum(__m256 v) {
   return _mm_cvtss_f32(s);
 }
 
+/// The way back of layer norm for one row: dz = d / sd + constant + slope (z - mean), from the sums of d and of d xhat.
+struct LayerNormTerms {
+  float constant, slope;
+};
+static inline LayerNormTerms layer_norm_terms(float sum_d, float sum_dx, float inverse_n, float rstd) {
+  return {-(sum_d * inverse_n) * rstd, -(sum_dx * inverse_n) * rstd * rstd};
+}
+
 }  // namespace nrec

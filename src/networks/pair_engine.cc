@@ -67,7 +67,11 @@ void PairEngine::resize_scratch(const PairNetwork& network, std::size_t rows, bo
   for (Scratch& scratch : scratch_) {
     // Whole-step batch norm has only `a`, `e`, z[0] and z.back() per thread; all else lives in the step's own memory.
     const std::size_t count = whole_step_in_memory ? 4 : 2 * blocks + 5;
-    if (scratch.memory.size() < count * size) scratch.memory.resize(count * size);
+    const std::size_t operand = tile::Pass::operand_room(kernels_, rows, width_);
+    const std::size_t work = tile::Pass::work_room(kernels_, rows, width_);
+    const std::size_t operands = std::min<std::size_t>(2 * blocks, whole_step_in_memory ? 1 : 2 * blocks);
+    const std::size_t room = count * size + operands * operand + work;
+    if (scratch.memory.size() < room) scratch.memory.resize(room);
     scratch.logits.resize(std::max(scratch.logits.size(), rows));
     scratch.d_logits.resize(std::max(scratch.d_logits.size(), rows));
     scratch.theta_rows.resize(std::max(scratch.theta_rows.size(), rows * network.shape().dim_theta));
@@ -76,7 +80,12 @@ void PairEngine::resize_scratch(const PairNetwork& network, std::size_t rows, bo
     b.z.resize(blocks + 1);
     b.t.resize(blocks);
     float* next = scratch.memory.data();
-    const auto take = [&] { return std::exchange(next, next + size); };
+    const auto take_some = [&](std::size_t some) { return std::exchange(next, next + some); };
+    const auto take = [&] { return take_some(size); };
+    b.operands.resize(2 * blocks);
+    for (std::size_t i = 0; i < 2 * blocks; ++i)
+      b.operands[i] = i < operands ? take_some(operand) : b.operands[0];
+    b.work = take_some(work);
     b.a = take();
     b.e = take();
     b.row_mean = scratch.row_norms.data();

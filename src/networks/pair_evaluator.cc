@@ -16,8 +16,10 @@ constexpr std::size_t kGradientRows = 12;
 class Scratch {
  public:
   /// Without a way back: one residual stream, one inner buffer.
-  static Scratch forward_only(std::size_t blocks, std::size_t width) {
-    Scratch s(kRows, width, 3, blocks, 0);
+  static Scratch forward_only(const PairKernels& kernels, std::size_t blocks, std::size_t width) {
+    const std::size_t operand = tile::Pass::operand_room(kernels, kRows, width);
+    Scratch s(kRows, width, 3, blocks, operand);
+    s.buffers.operands.assign(2 * blocks, s.take(operand));
     s.buffers.z.assign(blocks + 1, s.take());
     s.buffers.t.assign(blocks, s.take());
     s.buffers.a = s.take();
@@ -25,8 +27,11 @@ class Scratch {
     return s;
   }
 
-  static Scratch with_way_back(std::size_t blocks, std::size_t width, std::size_t padded_dim) {
-    Scratch s(kGradientRows, width, 2 * blocks + 5, blocks, 2 * width + kGradientRows * padded_dim);
+  static Scratch with_way_back(const PairKernels& kernels, std::size_t blocks, std::size_t width,
+                               std::size_t padded_dim) {
+    const std::size_t operand = tile::Pass::operand_room(kernels, kGradientRows, width);
+    Scratch s(kGradientRows, width, 2 * blocks + 5, blocks, operand + 2 * width + kGradientRows * padded_dim);
+    s.buffers.operands.assign(2 * blocks, s.take(operand));
     for (std::size_t i = 0; i <= blocks; ++i) s.buffers.z.push_back(s.take());
     for (std::size_t i = 0; i < blocks; ++i) s.buffers.t.push_back(s.take());
     for (float** buffer : {&s.buffers.a, &s.buffers.d, &s.buffers.e, &s.buffers.dz}) *buffer = s.take();
@@ -99,7 +104,7 @@ struct PairEvaluator::State {
     theta_in_back.resize(packed_floats(width, padded_dim()));
     kernels.inputs.pack_transposed(padded.data(), padded_dim(), width, theta_in_back.data());
     for (int worker = 0; worker < pool.num_threads(); ++worker)
-      way_back.push_back(Scratch::with_way_back(network.shape().num_blocks, width, padded_dim()));
+      way_back.push_back(Scratch::with_way_back(kernels, network.shape().num_blocks, width, padded_dim()));
   }
 
   void tile_with_gradient(MatrixView<const float> theta, double* logits, MatrixView<double> d_theta,
@@ -152,7 +157,7 @@ PairEvaluator::PairEvaluator(const PairNetwork& network, MatrixView<const float>
                         s.network.weights().data() + s.network.bias_in(), nullptr, s.v.values().data(),
                         width);
   for (int worker = 0; worker < pool.num_threads(); ++worker)
-    s.scratch.push_back(Scratch::forward_only(s.network.shape().num_blocks, width));
+    s.scratch.push_back(Scratch::forward_only(s.kernels, s.network.shape().num_blocks, width));
 }
 
 PairEvaluator::~PairEvaluator() = default;

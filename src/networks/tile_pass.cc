@@ -50,29 +50,62 @@ void PackedNetwork::pack(const PairNetwork& network, const PairKernels& kernels,
   }
 }
 
-void Pass::activate(std::size_t i, int which, std::size_t rows, const Buffers& b) const {
+namespace {
+
+/// body(first, count): blocks of rows that are few enough to be rounded while they are in cache.
+template <class Body>
+void for_blocks(std::size_t rows, const Body& body) {
+  for (std::size_t first = 0; first < rows; first += RoundedLayer::kBlockRows)
+    body(first, std::min(RoundedLayer::kBlockRows, rows - first));
+}
+
+}  // namespace
+
+void Pass::activate_rows(std::size_t i, int which, std::size_t first, std::size_t count, std::size_t rows,
+                         const Buffers& b, float* a) const {
   const PackedNetwork::Block& block = p_.blocks[i];
-  const float* input = which ? b.t[i] : b.z[i];
+  const std::size_t width = n_.width();
+  const float* input = (which ? b.t[i] : b.z[i]) + first * width;
   if (n_.shape().norm == Norm::layer) {
-    const std::size_t at = (2 * i + static_cast<std::size_t>(which)) * rows;
-    k_.layer_norm_relu(input, rows, n_.width(), n_.shape().hidden_features, PairNetwork::kLayerNormEps,
+    const std::size_t at = (2 * i + static_cast<std::size_t>(which)) * rows + first;
+    k_.layer_norm_relu(input, count, width, n_.shape().hidden_features, PairNetwork::kLayerNormEps,
                        block.scale[which].data(), block.shift[which].data(), b.row_mean + at, b.row_rstd + at,
-                       b.a);
+                       a);
   } else {
-    k_.affine_relu(input, rows, n_.width(), block.scale[which].data(), block.shift[which].data(), b.a);
+    k_.affine_relu(input, count, width, block.scale[which].data(), block.shift[which].data(), a);
   }
+}
+
+void Pass::activate(std::size_t i, int which, std::size_t rows, const Buffers& b) const {
+  if (!k_.rounded) return activate_rows(i, which, 0, rows, rows, b, b.a);
+  const std::size_t width = n_.width();
+  float* operand = b.operands[2 * i + static_cast<std::size_t>(which)];
+  for_blocks(rows, [&](std::size_t first, std::size_t count) {
+    activate_rows(i, which, first, count, rows, b, b.a);
+    k_.rounded->round(b.a, width, count, width, operand + operand_floats(first, width));
+  });
 }
 
 void Pass::first_linear(std::size_t i, std::size_t rows, const Buffers& b) const {
   const std::size_t width = n_.width();
-  k_.hidden.gemm(b.a, width, rows, width, p_.blocks[i].w1.data(), width, weight(n_.block(i).b1), nullptr,
-                 b.t[i], width);
+  const float* packed = p_.blocks[i].w1.data();
+  const float* bias = weight(n_.block(i).b1);
+  if (k_.rounded) {
+    k_.rounded->forward(b.operands[2 * i], rows, width, packed, width, bias, nullptr, b.t[i], width);
+  } else {
+    k_.hidden.gemm(b.a, width, rows, width, packed, width, bias, nullptr, b.t[i], width);
+  }
 }
 
 void Pass::second_linear(std::size_t i, std::size_t rows, const Buffers& b) const {
   const std::size_t width = n_.width();
-  k_.hidden.gemm(b.a, width, rows, width, p_.blocks[i].w2.data(), width, weight(n_.block(i).b2), b.z[i],
-                 b.z[i + 1], width);
+  const float* packed = p_.blocks[i].w2.data();
+  const float* bias = weight(n_.block(i).b2);
+  if (k_.rounded) {
+    k_.rounded->forward(b.operands[2 * i + 1], rows, width, packed, width, bias, b.z[i], b.z[i + 1], width);
+  } else {
+    k_.hidden.gemm(b.a, width, rows, width, packed, width, bias, b.z[i], b.z[i + 1], width);
+  }
 }
 
 void Pass::output(std::size_t rows, const Buffers& b, float* logits) const {
@@ -88,52 +121,89 @@ void Pass::output_backward(std::size_t rows, const Buffers& b, const float* d_lo
   gradient[n_.out_bias()] += sum;
 }
 
-void Pass::second_linear_backward(std::size_t i, std::size_t rows, const Buffers& b, float* gradient) const {
+void Pass::round_gradient_rows(std::size_t i, int which, std::size_t first, std::size_t count,
+                               std::size_t rows, const Buffers& b, float* gradient) const {
   const std::size_t width = n_.width();
   const PairNetwork::BlockOffsets at = n_.block(i);
+  k_.rounded->round_gradient((which ? b.dz : b.d) + first * width, width, count,
+                             first / RoundedLayer::kBlockRows, rows, width, b.work,
+                             gradient + (which ? at.b2 : at.b1));
+}
+
+void Pass::round_gradient(std::size_t i, int which, std::size_t rows, const Buffers& b,
+                          float* gradient) const {
+  if (!k_.rounded || !gradient) return;
+  for_blocks(rows, [&](std::size_t first, std::size_t count) {
+    round_gradient_rows(i, which, first, count, rows, b, gradient);
+  });
+}
+
+void Pass::linear_backward(std::size_t i, int which, std::size_t rows, const Buffers& b,
+                           float* gradient) const {
+  const std::size_t width = n_.width();
+  const PairNetwork::BlockOffsets at = n_.block(i);
+  const PackedNetwork::Block& block = p_.blocks[i];
+  const float* d = which ? b.dz : b.d;
+  float* e = which ? b.d : b.e;
+  const float* packed = (which ? block.w2_transposed : block.w1_transposed).data();
   if (gradient) {
-    k_.hidden.gemm_weights(b.a, width, b.dz, width, rows, width, width, gradient + at.w2);
-    k_.column_sums(b.dz, rows, width, gradient + at.b2);
+    float* dw = gradient + (which ? at.w2 : at.w1);
+    if (k_.rounded) {
+      const float* operand = b.operands[2 * i + static_cast<std::size_t>(which)];
+      k_.rounded->backward(operand, rows, width, width, packed, dw, e, width, b.work);
+      return;
+    }
+    k_.hidden.gemm_weights(b.a, width, d, width, rows, width, width, dw);
+    k_.column_sums(d, rows, width, gradient + (which ? at.b2 : at.b1));
   }
-  k_.hidden.gemm(b.dz, width, rows, width, p_.blocks[i].w2_transposed.data(), width, nullptr, nullptr, b.d,
-                 width);
+  k_.hidden.gemm(d, width, rows, width, packed, width, nullptr, nullptr, e, width);
+}
+
+void Pass::second_linear_backward(std::size_t i, std::size_t rows, const Buffers& b, float* gradient) const {
+  round_gradient(i, 1, rows, b, gradient);
+  linear_backward(i, 1, rows, b, gradient);
 }
 
 void Pass::first_linear_backward(std::size_t i, std::size_t rows, const Buffers& b, float* gradient) const {
-  const std::size_t width = n_.width();
-  const PairNetwork::BlockOffsets at = n_.block(i);
-  if (gradient) {
-    k_.hidden.gemm_weights(b.a, width, b.d, width, rows, width, width, gradient + at.w1);
-    k_.column_sums(b.d, rows, width, gradient + at.b1);
+  round_gradient(i, 0, rows, b, gradient);
+  linear_backward(i, 0, rows, b, gradient);
+}
+
+void Pass::activate_backward_rows(std::size_t i, int which, std::size_t first, std::size_t count,
+                                  std::size_t rows, const Buffers& b, float* gradient) const {
+  const PackedNetwork::Block& block = p_.blocks[i];
+  const std::size_t width = n_.width(), start = first * width;
+  const float* input = (which ? b.t[i] : b.z[i]) + start;
+  float* d = (which ? b.d : b.e) + start;
+  float* target = (which ? b.d : b.dz) + start;
+  if (n_.shape().norm == Norm::layer) {
+    const PairNetwork::BlockOffsets at = n_.block(i);
+    const std::size_t row = (2 * i + static_cast<std::size_t>(which)) * rows + first;
+    float* d_gain = gradient ? gradient + (which ? at.gain2 : at.gain1) : b.unused;
+    float* d_shift = gradient ? gradient + (which ? at.shift2 : at.shift1) : b.unused + width;
+    k_.layer_norm_relu_backward(input, count, width, n_.shape().hidden_features, block.scale[which].data(),
+                                block.shift[which].data(), b.row_mean + row, b.row_rstd + row, d, which == 0,
+                                target, d_gain, d_shift);
+    return;
   }
-  k_.hidden.gemm(b.d, width, rows, width, p_.blocks[i].w1_transposed.data(), width, nullptr, nullptr, b.e,
-                 width);
+  k_.affine_relu_backward(input, count, width, block.scale[which].data(), block.shift[which].data(), d,
+                          which ? nullptr : target);
+  // In front of t the kernel only masks d, which is all that "none" needs (scale 1).
+  if (which && n_.shape().norm == Norm::batch) {
+    const float* zeros = p_.zeros.data();
+    k_.batch_norm_backward(input, d, count, width, block.scale[which].data(), zeros, zeros, zeros, false, d);
+  }
 }
 
 void Pass::activate_backward(std::size_t i, int which, std::size_t rows, const Buffers& b,
                              float* gradient) const {
-  const PackedNetwork::Block& block = p_.blocks[i];
-  const float* input = which ? b.t[i] : b.z[i];
-  float* d = which ? b.d : b.e;
-  float* target = which ? b.d : b.dz;
-  if (n_.shape().norm == Norm::layer) {
-    const PairNetwork::BlockOffsets at = n_.block(i);
-    const std::size_t row = (2 * i + static_cast<std::size_t>(which)) * rows;
-    float* d_gain = gradient ? gradient + (which ? at.gain2 : at.gain1) : b.unused;
-    float* d_shift = gradient ? gradient + (which ? at.shift2 : at.shift1) : b.unused + n_.width();
-    k_.layer_norm_relu_backward(input, rows, n_.width(), n_.shape().hidden_features,
-                                block.scale[which].data(), block.shift[which].data(), b.row_mean + row,
-                                b.row_rstd + row, d, which == 0, target, d_gain, d_shift);
-    return;
-  }
-  k_.affine_relu_backward(input, rows, n_.width(), block.scale[which].data(), block.shift[which].data(), d,
-                          which ? nullptr : b.dz);
-  // In front of t the kernel only masks d, which is all that "none" needs (scale 1).
-  if (which && n_.shape().norm == Norm::batch) {
-    const float* zeros = p_.zeros.data();
-    k_.batch_norm_backward(input, d, rows, n_.width(), block.scale[which].data(), zeros, zeros, zeros, false,
-                           d);
-  }
+  const bool is_input = i == 0 && which == 0;
+  if (!k_.rounded || !gradient || is_input)
+    return activate_backward_rows(i, which, 0, rows, rows, b, gradient);
+  for_blocks(rows, [&](std::size_t first, std::size_t count) {
+    activate_backward_rows(i, which, first, count, rows, b, gradient);
+    round_gradient_rows(which ? i : i - 1, which ? 0 : 1, first, count, rows, b, gradient);
+  });
 }
 
 void Pass::forward(std::size_t rows, const Buffers& b, float* logits) const {
@@ -147,13 +217,16 @@ void Pass::forward(std::size_t rows, const Buffers& b, float* logits) const {
 }
 
 void Pass::backward(std::size_t rows, const Buffers& b, const float* d_logits, float* gradient) const {
+  const std::size_t blocks = n_.shape().num_blocks;
+  const bool again = gradient && !k_.rounded;  // operands are kept
   output_backward(rows, b, d_logits, gradient);
-  for (std::size_t i = n_.shape().num_blocks; i-- > 0;) {
-    if (gradient) activate(i, 1, rows, b);
-    second_linear_backward(i, rows, b, gradient);
+  if (blocks > 0) round_gradient(blocks - 1, 1, rows, b, gradient);
+  for (std::size_t i = blocks; i-- > 0;) {
+    if (again) activate(i, 1, rows, b);
+    linear_backward(i, 1, rows, b, gradient);
     activate_backward(i, 1, rows, b, gradient);
-    if (gradient) activate(i, 0, rows, b);
-    first_linear_backward(i, rows, b, gradient);
+    if (again) activate(i, 0, rows, b);
+    linear_backward(i, 0, rows, b, gradient);
     activate_backward(i, 0, rows, b, gradient);
   }
 }

@@ -28,9 +28,13 @@ struct PackedNetwork {
 
 /// Activations of the pairs of one tile: rows x width each, wherever they live (a thread's scratch or the whole step's memory).
 struct Buffers {
-  std::vector<float*> z;      // num_blocks + 1: the residual stream before each block and after the last
-  std::vector<float*> t;      // num_blocks: output of the first linear layer
-  float* a = nullptr;         // normalised and rectified input of a linear layer (recomputed on the way back)
+  std::vector<float*> z;  // num_blocks + 1: the residual stream before each block and after the last
+  std::vector<float*> t;  // num_blocks: output of the first linear layer
+  float* a = nullptr;     // normalised and rectified input of a linear layer (recomputed on the way back)
+  // Tables with a RoundedLayer: instead of `a`, rounded, one for each of the 2 num_blocks layers (then they are kept for the way
+  // back) or the same for all; and room for a way back.
+  std::vector<float*> operands;
+  float* work = nullptr;
   float* d = nullptr;         // gradient inside a block
   float* e = nullptr;         // second gradient inside a block
   float* dz = nullptr;        // gradient of the residual stream
@@ -49,7 +53,15 @@ class Pass {
   Pass(const PairNetwork& network, const PackedNetwork& packed, const PairKernels& kernels)
       : n_(network), p_(packed), k_(kernels) {}
 
-  /// a = relu(norm(input of linear layer `which` of block i)).
+  /// Rooms of `operands` and `work`, as numbers of floats; 0 where the table has no use for them.
+  static std::size_t operand_room(const PairKernels& kernels, std::size_t rows, std::size_t width) {
+    return kernels.rounded ? operand_floats(rows, width) : 0;
+  }
+  static std::size_t work_room(const PairKernels& kernels, std::size_t rows, std::size_t width) {
+    return 3 * operand_room(kernels, rows, width);
+  }
+
+  /// a = relu(norm(input of linear layer `which` of block i)), or its operand.
   void activate(std::size_t i, int which, std::size_t rows, const Buffers& b) const;
   void first_linear(std::size_t i, std::size_t rows, const Buffers& b) const;
   void second_linear(std::size_t i, std::size_t rows, const Buffers& b) const;
@@ -70,6 +82,18 @@ class Pass {
   void backward(std::size_t rows, const Buffers& b, const float* d_logits, float* gradient) const;
 
  private:
+  /// `count` of the `rows` of a tile, from `first` on.
+  void activate_rows(std::size_t i, int which, std::size_t first, std::size_t count, std::size_t rows,
+                     const Buffers& b, float* a) const;
+  void activate_backward_rows(std::size_t i, int which, std::size_t first, std::size_t count,
+                              std::size_t rows, const Buffers& b, float* gradient) const;
+  /// The gradient behind linear layer `which` of block i, or some rows of it, to the operands of its way back.
+  void round_gradient(std::size_t i, int which, std::size_t rows, const Buffers& b, float* gradient) const;
+  void round_gradient_rows(std::size_t i, int which, std::size_t first, std::size_t count, std::size_t rows,
+                           const Buffers& b, float* gradient) const;
+  /// The way back of linear layer `which` of block i: gradients of its weights and bias, and of what is in front of it. Tables with a
+  /// RoundedLayer expect the gradient rounded.
+  void linear_backward(std::size_t i, int which, std::size_t rows, const Buffers& b, float* gradient) const;
   const float* weight(std::size_t offset) const { return n_.weights().data() + offset; }
   const PairNetwork& n_;
   const PackedNetwork& p_;

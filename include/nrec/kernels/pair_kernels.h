@@ -37,6 +37,29 @@ struct MatrixProducts {
                        std::size_t k, std::size_t n, float* dw);
 };
 
+/// Room for a matrix that a RoundedLayer has rounded, as a number of floats.
+inline constexpr std::size_t operand_floats(std::size_t rows, std::size_t columns) {
+  return (rows + 31) / 32 * 32 * ((columns + 31) / 32 * 32) / 2;
+}
+
+/// A hidden layer whose operands are rounded once and used several times, in an order of their own.
+struct RoundedLayer {
+  static constexpr std::size_t kBlockRows = 32;  // rows that are rounded at once
+  /// operand = A[rows, k]. Rows of a larger operand may be rounded block by block: block b of kBlockRows rows starts
+  /// operand_floats(b kBlockRows, k) further on.
+  void (*round)(const float* a, std::size_t lda, std::size_t rows, std::size_t k, float* operand);
+  /// C[m, n] = A W + bias + add, as MatrixProducts::gemm, A[m, k] as rounded.
+  void (*forward)(const float* operand, std::size_t m, std::size_t k, const float* packed, std::size_t n,
+                  const float* bias, const float* add, float* c, std::size_t ldc);
+  /// The way back begins with the gradient D[m, n] of C: rows of its block number `block` (kBlockRows, fewer in the last one) go to
+  /// `work`, and their column sums are added to db[n].
+  void (*round_gradient)(const float* d, std::size_t ldd, std::size_t rows, std::size_t block, std::size_t m,
+                         std::size_t n, float* work, float* db);
+  /// When all blocks are there: dW[k, n] += A^T D, E[m, k] = D W^T. work: operand_floats(m, k) + 2 operand_floats(m, n).
+  void (*backward)(const float* operand, std::size_t m, std::size_t k, std::size_t n,
+                   const float* packed_transposed, float* dw, float* e, std::size_t lde, float* work);
+};
+
 /// The arithmetic of the pair network, one table per instruction set; `ref` (double accumulation) is the truth.
 ///
 /// All matrices are float32, row-major, rows of `width` contiguous features (a multiple of kFeatureBlock) unless a
@@ -48,6 +71,8 @@ struct PairKernels {
   /// Of hidden layers: a table of precision bf16 rounds both operands of a product to bfloat16 (sums and everything else stay
   /// float32); elsewhere the same as above.
   MatrixProducts hidden;
+  /// The same products with operands that are rounded once; null: none is faster than `hidden`.
+  const RoundedLayer* rounded;
 
   /// out[r, :] = u[index[r], :] + v[:].
   void (*add_rows)(const float* u, const std::uint32_t* index, const float* v, std::size_t rows,
