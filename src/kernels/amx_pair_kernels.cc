@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/fetch_ahead.h"
 #include "kernels/pair_kernels_isa.h"
 
 namespace nrec::amx {
@@ -229,11 +230,13 @@ void multiply_block(const Operand& a, const Operand& b, std::size_t tiles, std::
 /// Products of a left operand of `rows` rows with columns of tiles that are `next` numbers apart, block by block.
 void multiply_all(const std::uint16_t* left, std::size_t rows, std::size_t tiles, const std::uint16_t* right,
                   std::size_t next, std::size_t n, const float* bias, const float* add, float* c,
-                  std::size_t ldc) {
+                  std::size_t ldc, const Ahead* ahead = nullptr) {
+  Fetch fetch(ahead, ((rows + kBlock - 1) / kBlock) * ((n + kBlock - 1) / kBlock));
   for (std::size_t j = 0; j < n; j += kBlock) {
     const Operand columns = {right + j / kSide * next, next};
     for (std::size_t r = 0; r < rows; r += kBlock) {
       const std::size_t at = r * ldc + j;
+      fetch.some();
       multiply_block({left + r * tiles * kTileDepth, tiles * kTile}, columns, tiles, least(kBlock, rows - r),
                      least(kBlock, n - j), bias ? bias + j : nullptr, add ? add + at : nullptr, c + at, ldc);
     }
@@ -259,7 +262,7 @@ void pack_transposed(const float* w, std::size_t k, std::size_t n, float* packed
 }
 
 void gemm(const float* a, std::size_t lda, std::size_t m, std::size_t k, const float* packed, std::size_t n,
-          const float* bias, const float* add, float* c, std::size_t ldc) {
+          const float* bias, const float* add, float* c, std::size_t ldc, const Ahead*) {
   const Tiles in_use;
   alignas(64) std::uint16_t left[kMostLeft];
   const auto* right = reinterpret_cast<const std::uint16_t*>(packed);
@@ -303,10 +306,11 @@ void round_rows(const float* a, std::size_t lda, std::size_t rows, std::size_t k
 }
 
 void forward(const float* operand, std::size_t m, std::size_t k, const float* packed, std::size_t n,
-             const float* bias, const float* add, float* c, std::size_t ldc) {
+             const float* bias, const float* add, float* c, std::size_t ldc, const Ahead* ahead) {
   const Tiles in_use;
   multiply_all(reinterpret_cast<const std::uint16_t*>(operand), m, tiles_of(k),
-               reinterpret_cast<const std::uint16_t*>(packed), tiles_of(k) * kTile, n, bias, add, c, ldc);
+               reinterpret_cast<const std::uint16_t*>(packed), tiles_of(k) * kTile, n, bias, add, c, ldc,
+               ahead);
 }
 
 /// Words of two registers side by side: columns 0-3, 8-11, 16-19, 24-27, and the others.
@@ -417,13 +421,14 @@ void transpose_left(const std::uint16_t* left, std::size_t rows, std::size_t k, 
 }
 
 void backward(const float* operand, std::size_t m, std::size_t k, std::size_t n,
-              const float* packed_transposed, float* dw, float* e, std::size_t lde, float* work) {
+              const float* packed_transposed, float* dw, float* e, std::size_t lde, float* work,
+              const Ahead* ahead) {
   const Tiles in_use;
   const Work at(work, m, n);
   transpose_left(reinterpret_cast<const std::uint16_t*>(operand), m, k, at.transposed);
   multiply_all(at.transposed, k, at.down, at.right, at.down * kTile, n, nullptr, dw, dw, n);
   multiply_all(at.left, m, tiles_of(n), reinterpret_cast<const std::uint16_t*>(packed_transposed),
-               tiles_of(n) * kTile, k, nullptr, nullptr, e, lde);
+               tiles_of(n) * kTile, k, nullptr, nullptr, e, lde, ahead);
 }
 
 PairKernels make_table() {

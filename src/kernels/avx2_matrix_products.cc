@@ -4,6 +4,7 @@
 
 #include <immintrin.h>
 
+#include "kernels/fetch_ahead.h"
 #include "nrec/kernels/pair_kernels.h"
 
 namespace nrec::avx2 {
@@ -78,16 +79,18 @@ inline void gemm_rest(std::size_t rows, const float* a, std::size_t lda, std::si
 
 template <int V>
 void gemm_panel(std::size_t rows, const float* a, std::size_t lda, std::size_t k, const float* panel,
-                const float* bias, const float* add, float* c, std::size_t ldc) {
+                const float* bias, const float* add, float* c, std::size_t ldc, Fetch& fetch) {
   std::size_t r = 0;
   if (V == 1) {
     for (; r + kTallRowBlock <= rows; r += kTallRowBlock)
       gemm_rows<kTallRowBlock, 1>(a + r * lda, lda, k, panel, bias, add ? add + r * ldc : nullptr,
                                   c + r * ldc, ldc);
   }
-  for (; r + kRowBlock <= rows; r += kRowBlock)
+  for (; r + kRowBlock <= rows; r += kRowBlock) {
+    fetch.some();
     gemm_rows<kRowBlock, V>(a + r * lda, lda, k, panel, bias, add ? add + r * ldc : nullptr, c + r * ldc,
                             ldc);
+  }
   gemm_rest<kRowBlock - 1, V>(rows - r, a + r * lda, lda, k, panel, bias, add ? add + r * ldc : nullptr,
                               c + r * ldc, ldc);
 }
@@ -144,13 +147,14 @@ void pack_transposed(const float* w, std::size_t k, std::size_t n, float* packed
 }
 
 void gemm(const float* a, std::size_t lda, std::size_t m, std::size_t k, const float* packed, std::size_t n,
-          const float* bias, const float* add, float* c, std::size_t ldc) {
+          const float* bias, const float* add, float* c, std::size_t ldc, const Ahead* ahead) {
+  Fetch fetch(ahead, (m / kRowBlock + 1) * ((n + kPanelColumns - 1) / kPanelColumns));
   for (std::size_t first = 0; first < m; first += kRowsInL1) {
     const std::size_t rows = first + kRowsInL1 < m ? kRowsInL1 : m - first;
     for (std::size_t j = 0; j < n; j += kPanelColumns) {
       const auto run = panel_columns(j, n) == kLanes ? gemm_panel<1> : gemm_panel<2>;
       run(rows, a + first * lda, lda, k, packed + j * k, bias ? bias + j : nullptr,
-          add ? add + first * ldc + j : nullptr, c + first * ldc + j, ldc);
+          add ? add + first * ldc + j : nullptr, c + first * ldc + j, ldc, fetch);
     }
   }
 }

@@ -80,7 +80,8 @@ void column_moments(const float* z, std::size_t rows, std::size_t width, const f
 }
 
 void batch_norm_sums(const float* z, std::size_t rows, std::size_t width, const float* scale,
-                     const float* shift, const float* mean, float* d, double* sum1, double* sum2) {
+                     const float* shift, const float* mean, const float* d, float* out, double* sum1,
+                     double* sum2) {
   for (std::size_t first = 0; first < rows; first += kMomentRows) {
     const std::size_t last = first + kMomentRows < rows ? first + kMomentRows : rows;
     for (std::size_t c = 0; c < width; c += kLanes) {
@@ -92,7 +93,7 @@ void batch_norm_sums(const float* z, std::size_t rows, std::size_t width, const 
       for (std::size_t r = first; r < last; ++r) {
         const __m256 x = _mm256_loadu_ps(z + r * width + c);
         const __m256 value = masked(_mm256_loadu_ps(d + r * width + c), _mm256_fmadd_ps(gain, x, offset));
-        _mm256_storeu_ps(d + r * width + c, value);
+        _mm256_storeu_ps(out + r * width + c, value);
         s1 = _mm256_add_ps(s1, value);
         s2 = _mm256_fmadd_ps(value, _mm256_sub_ps(x, centre), s2);
       }

@@ -4,6 +4,8 @@
 
 #include <immintrin.h>
 
+#include "kernels/fetch_ahead.h"
+
 namespace nrec::avx512 {
 namespace {
 
@@ -85,15 +87,17 @@ inline void gemm_rest(std::size_t rows, const float* a, std::size_t lda, std::si
 
 template <int V, bool kHalfLast>
 void gemm_panels(std::size_t rows, const float* a, std::size_t lda, std::size_t k, const float* packed,
-                 const float* bias, const float* add, float* c, std::size_t ldc) {
+                 const float* bias, const float* add, float* c, std::size_t ldc, Fetch& fetch) {
   Columns<V, kHalfLast> b;
   for (int v = 0; v < V; ++v) {
     b.start[v] = packed + panel(v) * k;
     b.step[v] = b.is_half(v) ? kLanes / 2 : kLanes;
   }
   std::size_t r = 0;
-  for (; r + kRowBlock <= rows; r += kRowBlock)
+  for (; r + kRowBlock <= rows; r += kRowBlock) {
+    fetch.some();
     gemm_rows<kRowBlock, V>(a + r * lda, lda, k, b, bias, add ? add + r * ldc : nullptr, c + r * ldc, ldc);
+  }
   gemm_rest<kRowBlock - 1, V>(rows - r, a + r * lda, lda, k, b, bias, add ? add + r * ldc : nullptr,
                               c + r * ldc, ldc);
 }
@@ -157,10 +161,11 @@ void weights_panels(const float* a, std::size_t lda, const float* d, std::size_t
 }  // namespace
 
 void gemm(const float* a, std::size_t lda, std::size_t m, std::size_t k, const float* packed, std::size_t n,
-          const float* bias, const float* add, float* c, std::size_t ldc) {
+          const float* bias, const float* add, float* c, std::size_t ldc, const Ahead* ahead) {
+  Fetch fetch(ahead, (m / kRowBlock + 1) * ((n + kPanels * kLanes - 1) / (kPanels * kLanes)));
   for_panels<kPanels>(n, [&]<int V, bool kHalfLast>(std::size_t j) {
     gemm_panels<V, kHalfLast>(m, a, lda, k, packed + j * k, bias ? bias + j : nullptr,
-                              add ? add + j : nullptr, c + j, ldc);
+                              add ? add + j : nullptr, c + j, ldc, fetch);
   });
 }
 

@@ -132,7 +132,8 @@ void column_moments(const float* z, std::size_t rows, std::size_t width, const f
 }
 
 void batch_norm_sums(const float* z, std::size_t rows, std::size_t width, const float* scale,
-                     const float* shift, const float* mean, float* d, double* sum1, double* sum2) {
+                     const float* shift, const float* mean, const float* d, float* out, double* sum1,
+                     double* sum2) {
   for (std::size_t first = 0; first < rows; first += kMomentRows) {
     const std::size_t last = first + kMomentRows < rows ? first + kMomentRows : rows;
     for_columns(width, [&](std::size_t c, const auto& lanes) {
@@ -144,7 +145,7 @@ void batch_norm_sums(const float* z, std::size_t rows, std::size_t width, const 
       for (std::size_t r = first; r < last; ++r) {
         const __m512 x = lanes.load(z + r * width + c);
         const __m512 value = masked(lanes.load(d + r * width + c), _mm512_fmadd_ps(gain, x, offset));
-        lanes.store(d + r * width + c, value);
+        lanes.store(out + r * width + c, value);
         s1 = _mm512_add_ps(s1, value);
         s2 = _mm512_fmadd_ps(value, _mm512_sub_ps(x, centre), s2);
       }

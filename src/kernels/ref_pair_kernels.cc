@@ -24,7 +24,7 @@ void pack_transposed(const float* w, std::size_t k, std::size_t n, float* packed
 }
 
 void gemm(const float* a, std::size_t lda, std::size_t m, std::size_t k, const float* packed, std::size_t n,
-          const float* bias, const float* add, float* c, std::size_t ldc) {
+          const float* bias, const float* add, float* c, std::size_t ldc, const Ahead*) {
   for (std::size_t r = 0; r < m; ++r) {
     for (std::size_t j = 0; j < n; ++j) {
       const std::size_t first = j / kPanelColumns * kPanelColumns,
@@ -88,13 +88,14 @@ void column_moments(const float* z, std::size_t rows, std::size_t width, const f
 }
 
 void batch_norm_sums(const float* z, std::size_t rows, std::size_t width, const float* scale,
-                     const float* shift, const float* mean, float* d, double* s1, double* s2) {
+                     const float* shift, const float* mean, const float* d, float* out, double* s1,
+                     double* s2) {
   for (std::size_t r = 0; r < rows; ++r) {
     for (std::size_t c = 0; c < width; ++c) {
       const std::size_t i = r * width + c;
-      if (!(static_cast<double>(scale[c]) * z[i] + shift[c] > 0)) d[i] = 0;
-      s1[c] += d[i];
-      s2[c] += static_cast<double>(d[i]) * (static_cast<double>(z[i]) - mean[c]);
+      out[i] = static_cast<double>(scale[c]) * z[i] + shift[c] > 0 ? d[i] : 0.0f;
+      s1[c] += out[i];
+      s2[c] += static_cast<double>(out[i]) * (static_cast<double>(z[i]) - mean[c]);
     }
   }
 }

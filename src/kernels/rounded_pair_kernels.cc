@@ -49,14 +49,14 @@ void pack_transposed(const float* w, std::size_t k, std::size_t n, float* packed
 
 template <Table kBase>
 void gemm(const float* a, std::size_t lda, std::size_t m, std::size_t k, const float* packed, std::size_t n,
-          const float* bias, const float* add, float* c, std::size_t ldc) {
+          const float* bias, const float* add, float* c, std::size_t ldc, const Ahead*) {
   alignas(64) float left[kMostNumbers];
   const std::size_t step = rows_that_fit(k);
   for (std::size_t first = 0; first < m; first += step) {
     const std::size_t rows = m - first < step ? m - first : step;
     round_rows(a + first * lda, lda, rows, k, left);
     kBase().inputs.gemm(left, k, rows, k, packed, n, bias, add ? add + first * ldc : nullptr, c + first * ldc,
-                        ldc);
+                        ldc, nullptr);
   }
 }
 

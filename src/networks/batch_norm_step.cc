@@ -94,17 +94,31 @@ void PairEngine::resize_whole_step(std::size_t blocks, std::size_t pairs) {
 }
 
 template <class Stages>
-void PairEngine::pass_over_groups(const Stages& stages) {
+void PairEngine::pass_over_groups(const Parts& parts, const Stages& stages) {
   for (Lane& lane : lanes_) std::fill(lane.sums.begin(), lane.sums.end(), 0.0);
   for_groups([&](const Group& group, std::size_t lane, std::size_t worker) {
-    stages(Tile{group, group.num_rows * columns_, step_buffers(group, scratch_[worker]), lanes_[lane],
-                scratch_[worker]});
+    Scratch& scratch = scratch_[worker];
+    Ahead& ahead = scratch.buffers.ahead;
+    ahead = {};
+    if (&group != &groups_.back()) {
+      const Group& next = (&group)[1];
+      ahead.floats = next.num_rows * columns_ * width_;
+      for (const AlignedVector<float>* part : parts) {
+        if (part) ahead.start[ahead.count++] = part->data() + next.first_row * columns_ * width_;
+      }
+    }
+    stages(Tile{group, group.num_rows * columns_, step_buffers(group, scratch), lanes_[lane], scratch});
   });
 }
 
 /// z[0] takes less to make again than to keep: sums of two rows that are in cache.
 void PairEngine::block_input(const WholeStep& step, std::size_t i, const Tile& tile) const {
   if (i == 0) forward_input(step.batch, tile.group, tile.buffers.z[0]);
+}
+
+PairEngine::Parts PairEngine::parts_of_stream(std::size_t i) const {
+  if (i == 0) return {};
+  return {kept_t(i - 1), kept_z(i - 1), kept_z(i)};
 }
 
 /// z[i] from the block in front of it, or from the input layer.
@@ -125,9 +139,9 @@ void PairEngine::add_moments(const WholeStep& step, std::size_t i, int which, co
 void PairEngine::add_norm_sums(std::size_t i, int which, const Tile& tile) const {
   const tile::PackedNetwork::Block& block = packed_.blocks[i];
   const float* z = which ? tile.buffers.t[i] : tile.buffers.z[i];
-  float* d = which ? tile.buffers.d : tile.buffers.e;
+  const float* d = which ? tile.buffers.d : tile.buffers.e;
   kernels_.batch_norm_sums(z, tile.rows, width_, block.scale[which].data(), block.shift[which].data(),
-                           batch_mean_[2 * i + static_cast<std::size_t>(which)].data(), d,
+                           batch_mean_[2 * i + static_cast<std::size_t>(which)].data(), d, tile.buffers.d,
                            tile.lane.sums.data(), tile.lane.sums.data() + width_);
 }
 
@@ -142,12 +156,12 @@ void PairEngine::norm_backward(std::size_t i, int which, const Tile& tile) const
 /// Up to the input of the last block's second linear layer; the statistics of all layers.
 void PairEngine::batch_norm_forward(const WholeStep& step) {
   for (std::size_t i = 0; i < step.blocks; ++i) {
-    pass_over_groups([&](const Tile& tile) {
+    pass_over_groups(parts_of_stream(i), [&](const Tile& tile) {
       residual_stream(step, i, tile);
       add_moments(step, i, 0, tile);
     });
     finish_batch_statistics(step.network, i, 0);
-    pass_over_groups([&](const Tile& tile) {
+    pass_over_groups({kept_z(i), kept_t(i)}, [&](const Tile& tile) {
       block_input(step, i, tile);
       step.pass.activate(i, 0, tile.rows, tile.buffers);
       step.pass.first_linear(i, tile.rows, tile.buffers);
@@ -160,7 +174,10 @@ void PairEngine::batch_norm_forward(const WholeStep& step) {
 /// From there to the loss and back to the same place: no sum over all pairs in between.
 void PairEngine::batch_norm_turn(const WholeStep& step) {
   const float scale = 1.0f / static_cast<float>(step.batch.x.rows);
-  pass_over_groups([&](const Tile& tile) {
+  Parts parts = parts_of_stream(step.blocks);
+  parts[2] = &step_d_;  // kept_z() has none there
+  parts[3] = &step_dz_;
+  pass_over_groups(parts, [&](const Tile& tile) {
     float* logits = tile.scratch.logits.data();
     float* d_logits = tile.scratch.d_logits.data();
     residual_stream(step, step.blocks, tile);
@@ -185,16 +202,15 @@ void PairEngine::back_to_block(const WholeStep& step, std::size_t i, const Tile&
 void PairEngine::batch_norm_backward(const WholeStep& step) {
   for (std::size_t i = step.blocks; i-- > 0;) {
     batch_norm_coefficients(step.network, i, 1);
-    pass_over_groups([&](const Tile& tile) {
+    pass_over_groups({kept_t(i), kept_z(i), &step_d_}, [&](const Tile& tile) {
       norm_backward(i, 1, tile);
       block_input(step, i, tile);
       step.pass.activate(i, 0, tile.rows, tile.buffers);
       step.pass.first_linear_backward(i, tile.rows, tile.buffers, tile.lane.gradient.data());
       add_norm_sums(i, 0, tile);
-      std::copy_n(tile.buffers.e, tile.rows * width_, tile.buffers.d);
     });
     batch_norm_coefficients(step.network, i, 0);
-    pass_over_groups([&](const Tile& tile) {
+    pass_over_groups({kept_z(i), kept_t(i - 1), &step_d_, &step_dz_}, [&](const Tile& tile) {
       block_input(step, i, tile);
       norm_backward(i, 0, tile);
       if (i > 0) step.pass.activate(i - 1, 1, tile.rows, tile.buffers);

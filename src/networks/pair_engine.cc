@@ -112,7 +112,7 @@ void PairEngine::input_rows(const PairNetwork& network, const PairBatch& batch) 
       const std::size_t first = task * kRows;
       kernels_.inputs.gemm(rows.data + first * rows.stride, rows.stride, std::min(kRows, rows.rows - first),
                            rows.cols, packed.data(), width_, bias, nullptr, out.data() + first * width_,
-                           width_);
+                           width_, nullptr);
     });
   };
   project(batch.theta, packed_.theta_in, nullptr, u_);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -81,8 +82,19 @@ class PairEngine final : public PairNetworkStep {
   void add_moments(const WholeStep& step, std::size_t i, int which, const Tile& tile) const;
   void add_norm_sums(std::size_t i, int which, const Tile& tile) const;
   void norm_backward(std::size_t i, int which, const Tile& tile) const;
+  /// Parts of the step's memory that a pass works on; null: none.
+  using Parts = std::array<const AlignedVector<float>*, Ahead::kMost>;
+  /// stages(tile) for every group; while one is computed, `parts` of the next come from memory.
   template <class Stages>
-  void pass_over_groups(const Stages& stages);
+  void pass_over_groups(const Parts& parts, const Stages& stages);
+  /// Those of the residual stream in front of block i; z[0] is not kept, and that behind the last block neither.
+  const AlignedVector<float>* kept_z(std::size_t i) const {
+    return i == 0 || i > step_z_.size() ? nullptr : &step_z_[i - 1];
+  }
+  const AlignedVector<float>* kept_t(std::size_t i) const {
+    return i < step_t_.size() ? &step_t_[i] : nullptr;
+  }
+  Parts parts_of_stream(std::size_t i) const;
   void resize_whole_step(std::size_t blocks, std::size_t pairs);
   /// The thread's buffers, pointed at the group's part of the step's memory.
   const tile::Buffers& step_buffers(const Group& group, Scratch& scratch);

@@ -80,7 +80,7 @@ struct PairEvaluator::State {
   /// Input layer of a tile against row `x_row` of x.
   void input(MatrixView<const float> theta, std::size_t x_row, float* z) const {
     kernels.inputs.gemm(theta.data, theta.stride, theta.rows, theta.cols, packed.theta_in.data(),
-                        network.width(), v.row(x_row).data(), nullptr, z, network.width());
+                        network.width(), v.row(x_row).data(), nullptr, z, network.width(), nullptr);
   }
 
   void tile(MatrixView<const float> theta, double* logits, const Scratch& s) const {
@@ -119,7 +119,7 @@ struct PairEvaluator::State {
       pass.forward(theta.rows, s.buffers, of_row);
       pass.backward(theta.rows, s.buffers, ones.data(), nullptr);
       kernels.inputs.gemm(s.buffers.dz, width, theta.rows, width, theta_in_back.data(), padded_dim(), nullptr,
-                          nullptr, s.d_theta, padded_dim());
+                          nullptr, s.d_theta, padded_dim(), nullptr);
       for (std::size_t r = 0; r < theta.rows; ++r) {
         logits[r] += static_cast<double>(of_row[r]);
         for (std::size_t k = 0; k < theta.cols; ++k)
@@ -154,8 +154,8 @@ PairEvaluator::PairEvaluator(const PairNetwork& network, MatrixView<const float>
   const std::size_t width = s.network.width();
   s.v = Matrix<float>(x.rows, width);
   s.kernels.inputs.gemm(x.data, x.stride, x.rows, x.cols, s.packed.x_in.data(), width,
-                        s.network.weights().data() + s.network.bias_in(), nullptr, s.v.values().data(),
-                        width);
+                        s.network.weights().data() + s.network.bias_in(), nullptr, s.v.values().data(), width,
+                        nullptr);
   for (int worker = 0; worker < pool.num_threads(); ++worker)
     s.scratch.push_back(Scratch::forward_only(s.kernels, s.network.shape().num_blocks, width));
 }

@@ -91,9 +91,10 @@ void Pass::first_linear(std::size_t i, std::size_t rows, const Buffers& b) const
   const float* packed = p_.blocks[i].w1.data();
   const float* bias = weight(n_.block(i).b1);
   if (k_.rounded) {
-    k_.rounded->forward(b.operands[2 * i], rows, width, packed, width, bias, nullptr, b.t[i], width);
+    k_.rounded->forward(b.operands[2 * i], rows, width, packed, width, bias, nullptr, b.t[i], width,
+                        &b.ahead);
   } else {
-    k_.hidden.gemm(b.a, width, rows, width, packed, width, bias, nullptr, b.t[i], width);
+    k_.hidden.gemm(b.a, width, rows, width, packed, width, bias, nullptr, b.t[i], width, &b.ahead);
   }
 }
 
@@ -102,9 +103,10 @@ void Pass::second_linear(std::size_t i, std::size_t rows, const Buffers& b) cons
   const float* packed = p_.blocks[i].w2.data();
   const float* bias = weight(n_.block(i).b2);
   if (k_.rounded) {
-    k_.rounded->forward(b.operands[2 * i + 1], rows, width, packed, width, bias, b.z[i], b.z[i + 1], width);
+    k_.rounded->forward(b.operands[2 * i + 1], rows, width, packed, width, bias, b.z[i], b.z[i + 1], width,
+                        &b.ahead);
   } else {
-    k_.hidden.gemm(b.a, width, rows, width, packed, width, bias, b.z[i], b.z[i + 1], width);
+    k_.hidden.gemm(b.a, width, rows, width, packed, width, bias, b.z[i], b.z[i + 1], width, &b.ahead);
   }
 }
 
@@ -150,13 +152,13 @@ void Pass::linear_backward(std::size_t i, int which, std::size_t rows, const Buf
     float* dw = gradient + (which ? at.w2 : at.w1);
     if (k_.rounded) {
       const float* operand = b.operands[2 * i + static_cast<std::size_t>(which)];
-      k_.rounded->backward(operand, rows, width, width, packed, dw, e, width, b.work);
+      k_.rounded->backward(operand, rows, width, width, packed, dw, e, width, b.work, &b.ahead);
       return;
     }
     k_.hidden.gemm_weights(b.a, width, d, width, rows, width, width, dw);
     k_.column_sums(d, rows, width, gradient + (which ? at.b2 : at.b1));
   }
-  k_.hidden.gemm(d, width, rows, width, packed, width, nullptr, nullptr, e, width);
+  k_.hidden.gemm(d, width, rows, width, packed, width, nullptr, nullptr, e, width, &b.ahead);
 }
 
 void Pass::second_linear_backward(std::size_t i, std::size_t rows, const Buffers& b, float* gradient) const {

@@ -38,6 +38,7 @@ struct Buffers {
   float* d = nullptr;         // gradient inside a block
   float* e = nullptr;         // second gradient inside a block
   float* dz = nullptr;        // gradient of the residual stream
+  Ahead ahead;                // what the tile after this one reads, where that is not in cache
   float* row_mean = nullptr;  // layer norm: [2 num_blocks][rows]
   float* row_rstd = nullptr;
   float* unused =

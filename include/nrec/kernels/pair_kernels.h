@@ -21,6 +21,15 @@ inline constexpr std::size_t packed_floats(std::size_t k, std::size_t n) {
   return tiles > k * n ? tiles : k * n;
 }
 
+/// Memory that is wanted soon. A product that is given it fetches it into the second cache while it computes: what goes through more
+/// pairs than caches hold would wait for memory otherwise.
+struct Ahead {
+  static constexpr int kMost = 4;
+  const float* start[kMost] = {};
+  int count = 0;
+  std::size_t floats = 0;  // from each start
+};
+
 /// Products with the weights of a layer. `packed` holds packed_floats(k, n) and is read by the table that made it.
 struct MatrixProducts {
   /// packed = W[k, n]; in float32 in panels of kPanelColumns columns: packed[panel][k][columns of the panel].
@@ -28,10 +37,11 @@ struct MatrixProducts {
   /// packed = transpose of W[k, n], that is the panels of an [n, k] matrix.
   void (*pack_transposed)(const float* w, std::size_t k, std::size_t n, float* packed);
 
-  /// C[m, n] = A[m, k] W + bias + add. bias and add may be null; rows of add are ldc apart as those of C, and it may be C. lda >= k,
+  /// C[m, n] = A[m, k] W + bias + add. bias, add and ahead may be null; rows of add are ldc apart as those of C, and it may be C. lda >= k,
   /// ldc >= n.
   void (*gemm)(const float* a, std::size_t lda, std::size_t m, std::size_t k, const float* packed,
-               std::size_t n, const float* bias, const float* add, float* c, std::size_t ldc);
+               std::size_t n, const float* bias, const float* add, float* c, std::size_t ldc,
+               const Ahead* ahead);
   /// dW[k, n] += A[m, k]^T D[m, n].
   void (*gemm_weights)(const float* a, std::size_t lda, const float* d, std::size_t ldd, std::size_t m,
                        std::size_t k, std::size_t n, float* dw);
@@ -50,14 +60,15 @@ struct RoundedLayer {
   void (*round)(const float* a, std::size_t lda, std::size_t rows, std::size_t k, float* operand);
   /// C[m, n] = A W + bias + add, as MatrixProducts::gemm, A[m, k] as rounded.
   void (*forward)(const float* operand, std::size_t m, std::size_t k, const float* packed, std::size_t n,
-                  const float* bias, const float* add, float* c, std::size_t ldc);
+                  const float* bias, const float* add, float* c, std::size_t ldc, const Ahead* ahead);
   /// The way back begins with the gradient D[m, n] of C: rows of its block number `block` (kBlockRows, fewer in the last one) go to
   /// `work`, and their column sums are added to db[n].
   void (*round_gradient)(const float* d, std::size_t ldd, std::size_t rows, std::size_t block, std::size_t m,
                          std::size_t n, float* work, float* db);
   /// When all blocks are there: dW[k, n] += A^T D, E[m, k] = D W^T. work: operand_floats(m, k) + 2 operand_floats(m, n).
   void (*backward)(const float* operand, std::size_t m, std::size_t k, std::size_t n,
-                   const float* packed_transposed, float* dw, float* e, std::size_t lde, float* work);
+                   const float* packed_transposed, float* dw, float* e, std::size_t lde, float* work,
+                   const Ahead* ahead);
 };
 
 /// The arithmetic of the pair network, one table per instruction set; `ref` (double accumulation) is the truth.
@@ -87,9 +98,11 @@ struct PairKernels {
   /// sum[c] += sum_r (z - pivot), sum2[c] += sum_r (z - pivot)^2.
   void (*column_moments)(const float* z, std::size_t rows, std::size_t width, const float* pivot, double* sum,
                          double* sum2);
-  /// Backward of relu and the sums that batch norm needs: d *= [scale z + shift > 0]; s1 += d; s2 += d (z - mean).
+  /// Backward of relu and the sums that batch norm needs: masked = d [scale z + shift > 0], which may be d itself; s1 += masked; s2 +=
+  /// masked (z - mean).
   void (*batch_norm_sums)(const float* z, std::size_t rows, std::size_t width, const float* scale,
-                          const float* shift, const float* mean, float* d, double* s1, double* s2);
+                          const float* shift, const float* mean, const float* d, float* masked, double* s1,
+                          double* s2);
   /// dz (+)= c0 d + c1 + c2 (z - mean), per column.
   void (*batch_norm_backward)(const float* z, const float* d, std::size_t rows, std::size_t width,
                               const float* c0, const float* c1, const float* c2, const float* mean,

@@ -83,9 +83,9 @@ TEST_P(PairKernelParity, MatrixProducts) {
           for (const float* b : {static_cast<const float*>(nullptr), bias.data()}) {
             auto c_ref = c, c_fast = c;
             ref_.inputs.gemm(a.data(), lda, m, k, packed.data(), n, b, addend(which, c_ref, other),
-                             c_ref.data(), ldc);
+                             c_ref.data(), ldc, nullptr);
             fast_->inputs.gemm(a.data(), lda, m, k, packed.data(), n, b, addend(which, c_fast, other),
-                               c_fast.data(), ldc);
+                               c_fast.data(), ldc, nullptr);
             expect_close(c_fast, c_ref, 1e-6, "gemm");
           }
         }
@@ -131,8 +131,12 @@ Outputs row_steps(const PairKernels& kernels, std::size_t rows, std::size_t widt
   doubles.push_back(s1);
   doubles.push_back(s2);
   dd = d;
-  kernels.batch_norm_sums(z.data(), rows, width, scale.data(), shift.data(), mean.data(), dd.data(),
+  kernels.batch_norm_sums(z.data(), rows, width, scale.data(), shift.data(), mean.data(), d.data(), dd.data(),
                           s1.data(), s2.data());
+  floats.push_back(dd);
+  dd = d;
+  kernels.batch_norm_sums(z.data(), rows, width, scale.data(), shift.data(), mean.data(), dd.data(),
+                          dd.data(), s1.data(), s2.data());
   floats.push_back(dd);
   doubles.push_back(s1);
   doubles.push_back(s2);
@@ -210,7 +214,8 @@ TEST(PairKernels, WiderVectorsGiveTheSameBits) {
       std::vector<float> c[2] = {random_floats(m * n, 5), random_floats(m * n, 5)};
       for (const int i : {0, 1}) {
         const PairKernels& kernels = i ? wide : narrow;
-        kernels.inputs.gemm(a.data(), k, m, k, packed.data(), n, bias.data(), c[i].data(), c[i].data(), n);
+        kernels.inputs.gemm(a.data(), k, m, k, packed.data(), n, bias.data(), c[i].data(), c[i].data(), n,
+                            nullptr);
         kernels.inputs.gemm_weights(a.data(), k, d.data(), n, m, k, n, dw[i].data());
       }
       EXPECT_EQ(c[0], c[1]);
@@ -308,12 +313,13 @@ TEST_P(Bf16Products, AreThoseOfRoundedOperands) {
           const std::vector<float>* add = which == Addend::none ? nullptr : which == Addend::itself ? &c : &d;
           auto actual = c;
           fast_->hidden.gemm(a.data(), lda, m, k, packed.data(), n, b, addend(which, actual, d),
-                             actual.data(), ldc);
+                             actual.data(), ldc, nullptr);
           expect_close(actual, product(a, lda, m, k, w, n, c, ldc, b, add), 1e-6, "gemm");
         }
       }
       auto actual = c;
-      fast_->hidden.gemm(a.data(), lda, m, k, packed_back.data(), n, nullptr, nullptr, actual.data(), ldc);
+      fast_->hidden.gemm(a.data(), lda, m, k, packed_back.data(), n, nullptr, nullptr, actual.data(), ldc,
+                         nullptr);
       expect_close(actual, product(a, lda, m, k, transpose(back, n, k, k), n, c, ldc, nullptr, nullptr), 1e-6,
                    "gemm of a transpose");
       auto gradient = dw;
@@ -332,7 +338,7 @@ TEST_P(Bf16Products, DeepProductsAreWhole) {
   std::vector<float> packed(packed_floats(k, n));
   fast_->hidden.pack(w.data(), k, n, packed.data());
   auto actual = c;
-  fast_->hidden.gemm(a.data(), k, m, k, packed.data(), n, nullptr, c.data(), actual.data(), n);
+  fast_->hidden.gemm(a.data(), k, m, k, packed.data(), n, nullptr, c.data(), actual.data(), n, nullptr);
   expect_close(actual, product(a, k, m, k, w, n, c, n, nullptr, &c), 2e-6, "gemm");
 }
 
@@ -347,7 +353,7 @@ TEST_P(Bf16Products, TiesGoToEvenSubnormalsToZeroAndNanStays) {
   without_nan[4] = 0.0f;
   std::vector<float> rows = without_nan;
   rows.insert(rows.end(), a.begin(), a.end());
-  fast_->hidden.gemm(rows.data(), 8, 2, 8, packed.data(), 8, nullptr, nullptr, c.data(), 8);
+  fast_->hidden.gemm(rows.data(), 8, 2, 8, packed.data(), 8, nullptr, nullptr, c.data(), 8, nullptr);
   const std::vector<float> expected = {1.0f, 1.0f + 0x1p-6f, 1.0f + 0x1p-7f, 0.0f, 0.0f, 2.0f, 0.0f, 0.0f};
   for (std::size_t i = 0; i < 8; ++i) {
     EXPECT_EQ(c[i], expected[i]) << i;
