@@ -65,8 +65,8 @@ void PairEngine::resize_scratch(const PairNetwork& network, std::size_t rows, bo
   const std::size_t blocks = network.shape().num_blocks;
   const std::size_t size = rows * width_;
   for (Scratch& scratch : scratch_) {
-    // Whole-step batch norm has only `a`, `e`, z[0] and z.back() per thread; all else lives in the step's own memory.
-    const std::size_t count = whole_step_in_memory ? 4 : 2 * blocks + 5;
+    // Whole-step batch norm has only `a`, z[0] and z.back() per thread; all else lives in the step's own memory.
+    const std::size_t count = whole_step_in_memory ? 3 : 2 * blocks + 4;
     const std::size_t operand = tile::Pass::operand_room(kernels_, rows, width_);
     const std::size_t work = tile::Pass::work_room(kernels_, rows, width_);
     const std::size_t operands = std::min<std::size_t>(2 * blocks, whole_step_in_memory ? 1 : 2 * blocks);
@@ -87,7 +87,7 @@ void PairEngine::resize_scratch(const PairNetwork& network, std::size_t rows, bo
       b.operands[i] = i < operands ? take_some(operand) : b.operands[0];
     b.work = take_some(work);
     b.a = take();
-    b.e = take();
+    b.e = b.a;  // what is in front of a layer is not needed any more when its gradient is
     b.row_mean = scratch.row_norms.data();
     b.row_rstd = b.row_mean + 2 * blocks * rows;
     if (whole_step_in_memory) {
