@@ -22,7 +22,7 @@ constexpr std::size_t kBlock =
     2 * kSide;  // rows and columns of sums at once: four tiles, beside two of either operand
 constexpr std::size_t kMostDepth = 512;                 // of a left operand that is rounded at once
 constexpr std::size_t kMostLeft = kBlock * kMostDepth;  // its numbers: more rows where there is less depth
-static_assert(kBlock == RoundedLayer::kBlockRows);
+static_assert(kBlock % RoundedLayer::kBlockRows == 0 && RoundedLayer::kBlockRows % 2 == 0);
 constexpr std::size_t kPart = 128;  // rows and columns of the operands of a gradient that are rounded at once
 constexpr int kStride = 64;         // bytes from row to row of a tile
 
@@ -35,10 +35,21 @@ struct alignas(64) TileConfiguration {
   std::uint8_t rows[16] = {};
 };
 
-/// All eight tiles whole; released at the end, so that threads which do other things carry no tiles about.
+thread_local bool tiles_are_in_use = false;
+
+/// All eight tiles whole; released by whom they were asked for first, so that threads which do other things carry no tiles about.
 class Tiles {
  public:
-  Tiles() {
+  Tiles() : is_first_(!tiles_are_in_use) {
+    if (is_first_) begin();
+  }
+  Tiles(const Tiles&) = delete;
+  Tiles& operator=(const Tiles&) = delete;
+  ~Tiles() {
+    if (is_first_) end();
+  }
+
+  static void begin() {
     TileConfiguration configuration;
     for (int i = 0; i < 8; ++i) {
       configuration.bytes_per_row[i] = kStride;
@@ -46,11 +57,20 @@ class Tiles {
     }
     memory_is_used();
     _tile_loadconfig(&configuration);
+    tiles_are_in_use = true;
   }
-  Tiles(const Tiles&) = delete;
-  Tiles& operator=(const Tiles&) = delete;
-  ~Tiles() { _tile_release(); }
+  static void end() {
+    _tile_release();
+    tiles_are_in_use = false;
+  }
+
+ private:
+  bool is_first_;
 };
+
+/// Units that multiply tiles fall asleep when they had nothing to do for some 500 cycles, and take a thousand and more to wake up: what
+/// comes between products has a product now and then whose result nobody wants. Tiles must be in use.
+inline void stay_awake() { _tile_dpbf16ps(0, 4, 6); }
 
 inline std::size_t least(std::size_t a, std::size_t b) { return a < b ? a : b; }
 inline std::size_t tiles_of(std::size_t depth) { return (depth + kTileDepth - 1) / kTileDepth; }
@@ -87,19 +107,26 @@ void round_right(const float* w, std::size_t ldw, std::size_t depth, std::size_t
   }
 }
 
+/// A row of a left operand, whose `across` tiles are next to each other; zeros from column `depth` on.
+inline void round_row(const float* a, std::size_t depth, std::size_t across, std::uint16_t* out) {
+  for (std::size_t i = 0; i < across * kTileDepth; i += kTileDepth, out += kTile) {
+    const std::size_t rest = i < depth ? depth - i : 0;
+    const __m512 low = _mm512_maskz_loadu_ps(lanes(rest), a + i);
+    const __m512 high = _mm512_maskz_loadu_ps(lanes(rest > kSide ? rest - kSide : 0), a + i + kSide);
+    _mm512_storeu_si512(out, reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(high, low)));
+  }
+}
+
 /// A[rows, depth] as a left operand, [tiles of rows][tiles of depth]; zeros around.
 void round_left(const float* a, std::size_t lda, std::size_t rows, std::size_t depth, std::uint16_t* out) {
-  const std::size_t tiles = tiles_of(depth);
-  for (std::size_t r = 0; r < (rows + kBlock - 1) / kBlock * kBlock; ++r) {
-    std::uint16_t* row = out + (r / kSide * tiles * kSide + r % kSide) * kTileDepth;
-    for (std::size_t i = 0; i < tiles * kTileDepth; i += kTileDepth, row += kTile) {
-      const std::size_t rest = r < rows ? depth - i : 0;
-      const __m512 low = _mm512_maskz_loadu_ps(lanes(rest), a + r * lda + i);
-      const __m512 high =
-          _mm512_maskz_loadu_ps(lanes(rest > kSide ? rest - kSide : 0), a + r * lda + i + kSide);
-      _mm512_storeu_si512(row, reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(high, low)));
-    }
-  }
+  const std::size_t across = tiles_of(depth);
+  for (std::size_t r = 0; r < (rows + kBlock - 1) / kBlock * kBlock; ++r, a += lda)
+    round_row(a, r < rows ? depth : 0, across, out + (r / kSide * across * kSide + r % kSide) * kTileDepth);
+}
+
+/// Where the rows end that come with rows `first` to first + rows of m: zeros follow the last to whole tiles.
+inline std::size_t end_of_block(std::size_t first, std::size_t rows, std::size_t m) {
+  return first + rows < m ? first + rows : (m + kBlock - 1) / kBlock * kBlock;
 }
 
 /// Rows of 32-bit numbers <-> columns.
@@ -301,13 +328,17 @@ void gemm_weights(const float* a, std::size_t lda, const float* d, std::size_t l
   }
 }
 
-void round_rows(const float* a, std::size_t lda, std::size_t rows, std::size_t k, float* operand) {
-  round_left(a, lda, rows, k, reinterpret_cast<std::uint16_t*>(operand));
+void round_rows(const float* a, std::size_t lda, std::size_t rows, std::size_t first, std::size_t m,
+                std::size_t k, float* operand) {
+  auto* out = reinterpret_cast<std::uint16_t*>(operand);
+  const std::size_t across = tiles_of(k);
+  stay_awake();
+  for (std::size_t r = first; r < end_of_block(first, rows, m); ++r, a += lda)
+    round_row(a, r < m ? k : 0, across, out + (r / kSide * across * kSide + r % kSide) * kTileDepth);
 }
 
 void forward(const float* operand, std::size_t m, std::size_t k, const float* packed, std::size_t n,
              const float* bias, const float* add, float* c, std::size_t ldc, const Ahead* ahead) {
-  const Tiles in_use;
   multiply_all(reinterpret_cast<const std::uint16_t*>(operand), m, tiles_of(k),
                reinterpret_cast<const std::uint16_t*>(packed), tiles_of(k) * kTile, n, bias, add, c, ldc,
                ahead);
@@ -334,12 +365,12 @@ struct SomeColumns {
   }
 };
 
-/// A block of rows and 32 of their columns as a left operand, and as tiles `next` numbers apart of a right one that sums over rows;
-/// zeros in rows from `rows` on. Adds the column sums to `sums`, which has room for `count` columns.
+/// Rows `first` to `last` and 32 of their columns as a left operand of `across` tiles, and as tiles `next` numbers apart of a right one
+/// that sums over rows; d has the first `rows` of them, zeros follow. Adds the column sums to `sums`, which has room for `count`.
 template <class Columns>
 inline void round_both(const Columns& columns, const float* d, std::size_t ldd, std::size_t rows,
-                       std::size_t count, std::size_t across, std::size_t next, std::uint16_t* left,
-                       std::uint16_t* right, float* sums) {
+                       std::size_t first, std::size_t last, std::size_t count, std::size_t across,
+                       std::size_t next, std::uint16_t* left, std::uint16_t* right, float* sums) {
   const __m512i first_lanes = _mm512_set_epi64(11, 10, 3, 2, 9, 8, 1, 0);
   const __m512i last_lanes = _mm512_set_epi64(15, 14, 7, 6, 13, 12, 5, 4);
   __m512 low_sum = _mm512_setzero_ps(), high_sum = _mm512_setzero_ps();
@@ -350,19 +381,20 @@ inline void round_both(const Columns& columns, const float* d, std::size_t ldd, 
     high_sum = _mm512_add_ps(high_sum, high);
     return reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(high, low));
   };
-  for (std::size_t row = 0; row < kBlock; row += 2, right += kTileDepth) {
-    const __m512i even = round(row), odd = round(row + 1);
+  for (std::size_t row = first; row < last; row += 2) {
+    const __m512i even = round(row - first), odd = round(row + 1 - first);
     std::uint16_t* to = left + (row / kSide * across * kSide + row % kSide) * kTileDepth;
     _mm512_storeu_si512(to, even);
     _mm512_storeu_si512(to + kTileDepth, odd);
     const Interleaved pairs = interleave_words(even, odd);
-    _mm512_storeu_si512(right, _mm512_permutex2var_epi64(pairs.low, first_lanes, pairs.high));
-    _mm512_storeu_si512(right + next, _mm512_permutex2var_epi64(pairs.low, last_lanes, pairs.high));
+    to = right + row / kTileDepth * kTile + row % kTileDepth * kSide;
+    _mm512_storeu_si512(to, _mm512_permutex2var_epi64(pairs.low, first_lanes, pairs.high));
+    _mm512_storeu_si512(to + next, _mm512_permutex2var_epi64(pairs.low, last_lanes, pairs.high));
   }
-  const __mmask16 first = lanes(count), second = lanes(count > kSide ? count - kSide : 0);
-  _mm512_mask_storeu_ps(sums, first, _mm512_add_ps(_mm512_maskz_loadu_ps(first, sums), low_sum));
-  _mm512_mask_storeu_ps(sums + kSide, second,
-                        _mm512_add_ps(_mm512_maskz_loadu_ps(second, sums + kSide), high_sum));
+  const __mmask16 low_lanes = lanes(count), high_lanes = lanes(count > kSide ? count - kSide : 0);
+  _mm512_mask_storeu_ps(sums, low_lanes, _mm512_add_ps(_mm512_maskz_loadu_ps(low_lanes, sums), low_sum));
+  _mm512_mask_storeu_ps(sums + kSide, high_lanes,
+                        _mm512_add_ps(_mm512_maskz_loadu_ps(high_lanes, sums + kSide), high_sum));
 }
 
 /// Where the operands of a way back lie in `work`.
@@ -376,19 +408,22 @@ struct Work {
         down(tiles_of(m)) {}
 };
 
-void round_gradient(const float* d, std::size_t ldd, std::size_t rows, std::size_t block, std::size_t m,
+void round_gradient(const float* d, std::size_t ldd, std::size_t rows, std::size_t first, std::size_t m,
                     std::size_t n, float* work, float* db) {
   const Work at(work, m, n);
-  const std::size_t across = tiles_of(n), next = at.down * kTile;
+  const std::size_t across = tiles_of(n), next = at.down * kTile, last = end_of_block(first, rows, m);
+  stay_awake();
   for (std::size_t j = 0; j < n; j += kTileDepth) {
-    std::uint16_t* left = at.left + (block * 2 * across + j / kTileDepth) * kTile;
-    std::uint16_t* right = at.right + j / kSide * next + block * kTile;
+    std::uint16_t* left = at.left + j / kTileDepth * kTile;
+    std::uint16_t* right = at.right + j / kSide * next;
     if (n - j >= kTileDepth) {
-      round_both(WholeColumns(), d + j, ldd, rows, kTileDepth, across, next, left, right, db + j);
+      round_both(WholeColumns(), d + j, ldd, rows, first, last, kTileDepth, across, next, left, right,
+                 db + j);
     } else {
-      round_both(SomeColumns{n - j}, d + j, ldd, rows, n - j, across, next, left, right, db + j);
+      round_both(SomeColumns{n - j}, d + j, ldd, rows, first, last, n - j, across, next, left, right, db + j);
     }
   }
+  stay_awake();
 }
 
 /// The transpose of a left operand [rows, k] as one that sums over its rows, [tiles of k][tiles of rows].
@@ -396,6 +431,7 @@ void transpose_left(const std::uint16_t* left, std::size_t rows, std::size_t k, 
   const std::size_t across = tiles_of(k), down = tiles_of(rows);
   for (std::size_t tile = 0; tile < down; ++tile) {
     for (std::size_t j = 0; j < across; ++j) {
+      stay_awake();
       const std::uint16_t* from = left + (2 * tile * across + j) * kTile;
       __m512i low[16], high[16];
 #pragma GCC unroll 16
@@ -423,7 +459,6 @@ void transpose_left(const std::uint16_t* left, std::size_t rows, std::size_t k, 
 void backward(const float* operand, std::size_t m, std::size_t k, std::size_t n,
               const float* packed_transposed, float* dw, float* e, std::size_t lde, float* work,
               const Ahead* ahead) {
-  const Tiles in_use;
   const Work at(work, m, n);
   transpose_left(reinterpret_cast<const std::uint16_t*>(operand), m, k, at.transposed);
   multiply_all(at.transposed, k, at.down, at.right, at.down * kTile, n, nullptr, dw, dw, n);
@@ -435,7 +470,8 @@ PairKernels make_table() {
   PairKernels table = avx512::pair_kernels_table();
   table.name = "amx";
   table.hidden = {pack, pack_transposed, gemm, gemm_weights};
-  static constexpr RoundedLayer rounded = {round_rows, forward, round_gradient, backward};
+  static constexpr RoundedLayer rounded = {Tiles::begin, Tiles::end,     round_rows,
+                                           forward,      round_gradient, backward};
   table.rounded = &rounded;
   return table;
 }

@@ -50,6 +50,7 @@ class PairEngine final : public PairNetworkStep {
   template <class Body>
   void for_groups(const Body& body) {
     pool_.run(kNumLanes, [&](std::size_t lane, int worker) {
+      const tile::RoundedSession session(kernels_);
       for (std::size_t g = lane_first_[lane]; g < lane_first_[lane + 1]; ++g)
         body(groups_[g], lane, static_cast<std::size_t>(worker));
     });

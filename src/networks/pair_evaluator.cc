@@ -85,6 +85,7 @@ struct PairEvaluator::State {
 
   void tile(MatrixView<const float> theta, double* logits, const Scratch& s) const {
     const tile::Pass pass(network, packed, kernels);
+    const tile::RoundedSession session(kernels);
     float of_row[kRows];
     std::fill_n(logits, theta.rows, 0.0);
     for (std::size_t x_row = 0; x_row < v.rows(); ++x_row) {
@@ -110,6 +111,7 @@ struct PairEvaluator::State {
   void tile_with_gradient(MatrixView<const float> theta, double* logits, MatrixView<double> d_theta,
                           const Scratch& s) const {
     const tile::Pass pass(network, packed, kernels);
+    const tile::RoundedSession session(kernels);
     const std::size_t width = network.width();
     float of_row[kGradientRows];
     std::fill_n(logits, theta.rows, 0.0);

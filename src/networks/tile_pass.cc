@@ -82,7 +82,7 @@ void Pass::activate(std::size_t i, int which, std::size_t rows, const Buffers& b
   float* operand = b.operands[2 * i + static_cast<std::size_t>(which)];
   for_blocks(rows, [&](std::size_t first, std::size_t count) {
     activate_rows(i, which, first, count, rows, b, b.a);
-    k_.rounded->round(b.a, width, count, width, operand + operand_floats(first, width));
+    k_.rounded->round(b.a, width, count, first, rows, width, operand);
   });
 }
 
@@ -127,8 +127,7 @@ void Pass::round_gradient_rows(std::size_t i, int which, std::size_t first, std:
                                std::size_t rows, const Buffers& b, float* gradient) const {
   const std::size_t width = n_.width();
   const PairNetwork::BlockOffsets at = n_.block(i);
-  k_.rounded->round_gradient((which ? b.dz : b.d) + first * width, width, count,
-                             first / RoundedLayer::kBlockRows, rows, width, b.work,
+  k_.rounded->round_gradient((which ? b.dz : b.d) + first * width, width, count, first, rows, width, b.work,
                              gradient + (which ? at.b2 : at.b1));
 }
 

@@ -45,7 +45,23 @@ struct Buffers {
       nullptr;  // two widths: sums over rows that nobody asked for, on a way back without weight gradients
 };
 
-/// The stages of a forward and backward pass over one tile. A fused pass calls all of them for one tile while it is in cache;
+/// What a thread does with the kernels of a RoundedLayer lies between its begin() and end().
+class RoundedSession {
+ public:
+  explicit RoundedSession(const PairKernels& kernels) : layer_(kernels.rounded) {
+    if (layer_) layer_->begin();
+  }
+  RoundedSession(const RoundedSession&) = delete;
+  RoundedSession& operator=(const RoundedSession&) = delete;
+  ~RoundedSession() {
+    if (layer_) layer_->end();
+  }
+
+ private:
+  const RoundedLayer* layer_;
+};
+
+/// The stages of a forward and backward pass over one tile, all of them in a RoundedSession. A fused pass calls all of them for one tile while it is in cache;
 /// exact batch norm calls one stage for all tiles, then the next.
 ///
 /// On the way back `gradient` may be null: then only the gradients of the activations are computed, and `a` need not be activated.

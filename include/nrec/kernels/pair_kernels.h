@@ -52,20 +52,27 @@ inline constexpr std::size_t operand_floats(std::size_t rows, std::size_t column
   return (rows + 31) / 32 * 32 * ((columns + 31) / 32 * 32) / 2;
 }
 
-/// A hidden layer whose operands are rounded once and used several times, in an order of their own.
+/// A hidden layer whose operands are rounded once and used several times, in an order of their own. A thread calls begin() before and
+/// end() after what it does with one.
 struct RoundedLayer {
-  static constexpr std::size_t kBlockRows = 32;  // rows that are rounded at once
-  /// operand = A[rows, k]. Rows of a larger operand may be rounded block by block: block b of kBlockRows rows starts
-  /// operand_floats(b kBlockRows, k) further on.
-  void (*round)(const float* a, std::size_t lda, std::size_t rows, std::size_t k, float* operand);
+  /// Rows that are rounded at once, right after they were computed: few enough to be in the first cache, and for the units that
+  /// multiply tiles not to fall asleep in between.
+  static constexpr std::size_t kBlockRows = 8;
+
+  void (*begin)();
+  void (*end)();
+  /// Rows `first` (a multiple of kBlockRows) to first + rows of A[m, k] go to `operand`; a has those rows. The last ones of m bring zeros
+  /// for what is missing to whole tiles.
+  void (*round)(const float* a, std::size_t lda, std::size_t rows, std::size_t first, std::size_t m,
+                std::size_t k, float* operand);
   /// C[m, n] = A W + bias + add, as MatrixProducts::gemm, A[m, k] as rounded.
   void (*forward)(const float* operand, std::size_t m, std::size_t k, const float* packed, std::size_t n,
                   const float* bias, const float* add, float* c, std::size_t ldc, const Ahead* ahead);
-  /// The way back begins with the gradient D[m, n] of C: rows of its block number `block` (kBlockRows, fewer in the last one) go to
-  /// `work`, and their column sums are added to db[n].
-  void (*round_gradient)(const float* d, std::size_t ldd, std::size_t rows, std::size_t block, std::size_t m,
+  /// The way back begins with the gradient D[m, n] of C: its rows go to `work` as those of A, and their column sums are added to
+  /// db[n].
+  void (*round_gradient)(const float* d, std::size_t ldd, std::size_t rows, std::size_t first, std::size_t m,
                          std::size_t n, float* work, float* db);
-  /// When all blocks are there: dW[k, n] += A^T D, E[m, k] = D W^T. work: operand_floats(m, k) + 2 operand_floats(m, n).
+  /// When all rows are there: dW[k, n] += A^T D, E[m, k] = D W^T. work: operand_floats(m, k) + 2 operand_floats(m, n).
   void (*backward)(const float* operand, std::size_t m, std::size_t k, std::size_t n,
                    const float* packed_transposed, float* dw, float* e, std::size_t lde, float* work,
                    const Ahead* ahead);
