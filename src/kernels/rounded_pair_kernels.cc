@@ -3,6 +3,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include "kernels/pair_kernels_isa.h"
 
@@ -74,11 +75,82 @@ void gemm_weights(const float* a, std::size_t lda, const float* d, std::size_t l
   }
 }
 
+// Operands of a RoundedLayer: rows of 16-bit numbers, without padding.
+
+void keep_rows(const float* a, std::size_t lda, std::size_t rows, std::size_t first, std::size_t columns,
+               float* operand) {
+  auto* out = reinterpret_cast<unsigned char*>(operand) + first * columns * sizeof(std::uint16_t);
+  for (std::size_t r = 0; r < rows; ++r, a += lda) {
+    for (std::size_t c = 0; c < columns; ++c, out += sizeof(std::uint16_t)) {
+      const auto bits = static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(to_bf16(a[c])) >> 16);
+      std::memcpy(out, &bits, sizeof bits);
+    }
+  }
+}
+
+void kept_rows(const float* operand, std::size_t first, std::size_t rows, std::size_t columns, float* out) {
+  const auto* from =
+      reinterpret_cast<const unsigned char*>(operand) + first * columns * sizeof(std::uint16_t);
+  for (std::size_t i = 0; i < rows * columns; ++i, from += sizeof(std::uint16_t)) {
+    std::uint16_t bits = 0;
+    std::memcpy(&bits, from, sizeof bits);
+    out[i] = std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
+  }
+}
+
+void nothing() {}
+
+void round(const float* a, std::size_t lda, std::size_t rows, std::size_t first, std::size_t, std::size_t k,
+           float* operand) {
+  keep_rows(a, lda, rows, first, k, operand);
+}
+
+void round_gradient(const float* d, std::size_t ldd, std::size_t rows, std::size_t first, std::size_t,
+                    std::size_t n, float* work, float* db) {
+  keep_rows(d, ldd, rows, first, n, work);
+  for (std::size_t r = 0; r < rows; ++r) {
+    for (std::size_t c = 0; c < n; ++c) db[c] += d[r * ldd + c];
+  }
+}
+
+template <Table kBase>
+void forward(const float* operand, std::size_t m, std::size_t k, const float* packed, std::size_t n,
+             const float* bias, const float* add, float* c, std::size_t ldc, const Ahead*) {
+  alignas(64) float left[kMostNumbers];
+  const std::size_t step = rows_that_fit(k);
+  for (std::size_t first = 0; first < m; first += step) {
+    const std::size_t rows = m - first < step ? m - first : step;
+    kept_rows(operand, first, rows, k, left);
+    kBase().inputs.gemm(left, k, rows, k, packed, n, bias, add ? add + first * ldc : nullptr, c + first * ldc,
+                        ldc, nullptr);
+  }
+}
+
+template <Table kBase>
+void backward(const float* operand, std::size_t m, std::size_t k, std::size_t n,
+              const float* packed_transposed, float* dw, float* e, std::size_t lde, float* work,
+              const Ahead*) {
+  alignas(64) float both[kMostNumbers];
+  const std::size_t step = rows_that_fit(k + n);
+  for (std::size_t first = 0; first < m; first += step) {
+    const std::size_t rows = m - first < step ? m - first : step;
+    float* right = both + rows * k;
+    kept_rows(operand, first, rows, k, both);
+    kept_rows(work, first, rows, n, right);
+    kBase().inputs.gemm_weights(both, k, right, n, rows, k, n, dw);
+    kBase().inputs.gemm(right, n, rows, n, packed_transposed, k, nullptr, nullptr, e + first * lde, lde,
+                        nullptr);
+  }
+}
+
 template <Table kBase>
 PairKernels make_table(const char* name) {
   PairKernels table = kBase();
   table.name = name;
   table.hidden = {pack<kBase>, pack_transposed<kBase>, gemm<kBase>, gemm_weights<kBase>};
+  static constexpr RoundedLayer rounded = {nothing,        nothing,        round,
+                                           forward<kBase>, round_gradient, backward<kBase>};
+  table.rounded = &rounded;
   return table;
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/aligned_vector.h"
 #include "nrec/core/random.h"
 #include "nrec/kernels/dispatch.h"
 
@@ -328,6 +329,48 @@ TEST_P(Bf16Products, AreThoseOfRoundedOperands) {
       for (std::size_t r = 0; r < m; ++r) std::copy_n(d.data() + r * ldc, n, dense.data() + r * n);
       expect_close(gradient, product(transpose(a, m, k, lda), m, k, m, dense, n, dw, n, nullptr, &dw), 2e-6,
                    "gemm_weights");
+    }
+  }
+}
+
+TEST_P(Bf16Products, LayersRoundOnceWhatTheyUseTwice) {
+  const RoundedLayer& layer = *fast_->rounded;
+  for (const std::size_t m : {1u, 8u, 15u, 16u, 33u, 100u, 131u}) {
+    for (const auto& [k, n] : {std::pair<std::size_t, std::size_t>{8, 8}, {56, 56}, {24, 72}, {128, 128}}) {
+      const std::size_t ldc = n + 16, lde = k + 8;
+      const auto a = random_floats(m * k, m), w = random_floats(k * n, k), bias = random_floats(n, n);
+      const auto add = random_floats(m * ldc, 5), d = random_floats(m * ldc, 6), dw = random_floats(k * n, 7);
+      const auto rest = random_floats(m * lde, 8), db = random_floats(n, 9);
+      std::vector<float> packed(packed_floats(k, n)), packed_back(packed_floats(n, k));
+      fast_->hidden.pack(w.data(), k, n, packed.data());
+      fast_->hidden.pack_transposed(w.data(), k, n, packed_back.data());
+      const std::vector<float> other(operand_floats(m, k) + 2 * operand_floats(m, n),
+                                     1e30f);  // must not be seen
+      AlignedVector<float> operand(other.begin(), other.begin() + operand_floats(m, k)),
+          work(other.begin(), other.end());
+      layer.begin();
+      auto c = add, gradient = dw, e = rest, sums = db;
+      for (std::size_t first = 0; first < m; first += RoundedLayer::kBlockRows) {
+        const std::size_t rows = std::min(RoundedLayer::kBlockRows, m - first);
+        layer.round(a.data() + first * k, k, rows, first, m, k, operand.data());
+        layer.round_gradient(d.data() + first * ldc, ldc, rows, first, m, n, work.data(), sums.data());
+      }
+      layer.forward(operand.data(), m, k, packed.data(), n, bias.data(), add.data(), c.data(), ldc, nullptr);
+      layer.backward(operand.data(), m, k, n, packed_back.data(), gradient.data(), e.data(), lde, work.data(),
+                     nullptr);
+      layer.end();
+      std::vector<float> dense(m * n);
+      for (std::size_t r = 0; r < m; ++r) std::copy_n(d.data() + r * ldc, n, dense.data() + r * n);
+      expect_close(c, product(a, k, m, k, w, n, add, ldc, bias.data(), &add), 1e-6, "forward");
+      expect_close(gradient, product(transpose(a, m, k, k), m, k, m, dense, n, dw, n, nullptr, &dw), 2e-6,
+                   "dW");
+      expect_close(e, product(dense, n, m, n, transpose(w, k, n, n), k, rest, lde, nullptr, nullptr), 1e-6,
+                   "E");
+      auto expected = db;
+      for (std::size_t r = 0; r < m; ++r) {
+        for (std::size_t j = 0; j < n; ++j) expected[j] += dense[r * n + j];
+      }
+      expect_close(sums, expected, 1e-5, "db");
     }
   }
 }
