@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <ctime>
 #include <exception>
 #include <limits>
@@ -61,6 +62,12 @@ struct Input {
       : estimator(load_estimator(estimator_file)), x_o(read_csv(x_o_file).values) {}
 };
 
+/// As the program: the environment variable NREC_ISA, or what is fastest in float32.
+std::string wanted_isa() {
+  const char* isa = std::getenv("NREC_ISA");
+  return isa && *isa ? isa : "auto";
+}
+
 void print_observations(const std::string& task_name, std::size_t count, std::uint64_t seed) {
   const auto task = make_task(task_name);
   Matrix<double> theta(count, task->dim_theta()), x(count, task->dim_x());
@@ -74,7 +81,7 @@ void print_observations(const std::string& task_name, std::size_t count, std::ui
 
 void time_draws(const Input& input, const SamplingOptions& options, int threads, std::uint64_t seed) {
   ThreadPool pool(threads);
-  const RunContext run{.pool = pool, .seed = seed};
+  const RunContext run{.pool = pool, .seed = seed, .isa = wanted_isa()};
   const Timer timer;
   const PosteriorDraws draws =
       sample(Posterior::from_estimator(input.estimator, input.x_o.row(0), run), options, run);
@@ -100,7 +107,7 @@ void time_draws(const Input& input, const SamplingOptions& options, int threads,
 /// The thetas are drawn before, the network is ready: what is timed is theta -> log ratio.
 void time_ratios(const Input& input, int threads, std::uint64_t seed, std::size_t count, char** files) {
   ThreadPool pool(threads);
-  const RunContext run{.pool = pool, .seed = seed};
+  const RunContext run{.pool = pool, .seed = seed, .isa = wanted_isa()};
   const Posterior posterior = Posterior::from_estimator(input.estimator, input.x_o.row(0), run);
   Matrix<double> theta(count, posterior.prior().dim());
   Matrix<double> log_ratio(count, 1);
@@ -130,7 +137,7 @@ std::pair<double, double> single_calls(const Input& input, const SamplingOptions
                                        std::uint64_t seed, const std::vector<PosteriorDraws>& all) {
   const Timer timer;
   for (std::size_t i = 0; i < all.size(); ++i) {
-    const RunContext run{.pool = pool, .seed = observation_seed(seed, i)};
+    const RunContext run{.pool = pool, .seed = observation_seed(seed, i), .isa = wanted_isa()};
     const PosteriorDraws draws =
         sample(Posterior::from_estimator(input.estimator, input.x_o.row(i), run), options, run);
     if (draws.theta.values() != all[i].theta.values())
@@ -142,7 +149,7 @@ std::pair<double, double> single_calls(const Input& input, const SamplingOptions
 void time_many(const Input& input, const SamplingOptions& options, int threads, std::uint64_t seed,
                bool with_single_calls) {
   ThreadPool pool(threads);
-  const RunContext run{.pool = pool, .seed = seed};
+  const RunContext run{.pool = pool, .seed = seed, .isa = wanted_isa()};
   const Timer timer;
   const std::vector<PosteriorDraws> all = sample_many(input.estimator, input.x_o, options, run);
   const double seconds = timer.seconds(), cpu_seconds = timer.cpu_seconds();
