@@ -1,0 +1,155 @@
+// Products with bf16 operands against an independent rounding, at sizes that are not multiples of anything.
+#include <gtest/gtest.h>
+
+#include "core/aligned_vector.h"
+#include "pair_kernel_parity.h"
+
+namespace nrec {
+namespace {
+
+/// The nearest number with eight binary digits, ties to even; subnormal ones are zeros.
+double nearest_bf16(float value) {
+  int exponent = 0;
+  const double fraction = std::frexp(static_cast<double>(value), &exponent);
+  if (std::fabs(value) < std::ldexp(1.0, -126)) return 0.0;
+  return std::ldexp(std::nearbyint(std::ldexp(fraction, 8)), exponent - 8);
+}
+
+class Bf16Products : public PairKernelParity {
+ protected:
+  /// A W + bias + add, and W + A^T D, from rounded operands; what lies between the rows of C stays.
+  static std::vector<float> product(const std::vector<float>& a, std::size_t lda, std::size_t m,
+                                    std::size_t k, const std::vector<float>& w, std::size_t n,
+                                    std::vector<float> c, std::size_t ldc, const float* bias,
+                                    const std::vector<float>* add) {
+    for (std::size_t r = 0; r < m; ++r) {
+      for (std::size_t j = 0; j < n; ++j) {
+        double sum = bias ? bias[j] : 0.0;
+        if (add) sum += (*add)[r * ldc + j];
+        for (std::size_t i = 0; i < k; ++i) sum += nearest_bf16(a[r * lda + i]) * nearest_bf16(w[i * n + j]);
+        c[r * ldc + j] = static_cast<float>(sum);
+      }
+    }
+    return c;
+  }
+  static std::vector<float> transpose(const std::vector<float>& w, std::size_t rows, std::size_t columns,
+                                      std::size_t stride) {
+    std::vector<float> t(rows * columns);
+    for (std::size_t r = 0; r < rows; ++r) {
+      for (std::size_t c = 0; c < columns; ++c) t[c * rows + r] = w[r * stride + c];
+    }
+    return t;
+  }
+};
+
+TEST_P(Bf16Products, AreThoseOfRoundedOperands) {
+  for (const std::size_t m : {1u, 16u, 17u, 32u, 47u, 48u, 129u, 150u}) {
+    for (const auto& [k, n] :
+         {std::pair<std::size_t, std::size_t>{8, 8}, {16, 40}, {56, 56}, {128, 24}, {128, 128}, {136, 136}}) {
+      const std::size_t lda = k + 3, ldc = n + 16;
+      const auto a = random_floats(m * lda, m), w = random_floats(k * n, k), bias = random_floats(n, n);
+      const auto c = random_floats(m * ldc, 5), d = random_floats(m * ldc, 6);
+      const auto dw = random_floats(k * n, 7), back = random_floats(n * k, 8);
+      std::vector<float> packed(packed_floats(k, n)), packed_back(packed_floats(k, n));
+      fast_->hidden.pack(w.data(), k, n, packed.data());
+      fast_->hidden.pack_transposed(back.data(), n, k, packed_back.data());  // a [k, n] matrix, too
+      for (const Addend which : kAddends) {
+        for (const float* b : {static_cast<const float*>(nullptr), bias.data()}) {
+          const std::vector<float>* add = which == Addend::none ? nullptr : which == Addend::itself ? &c : &d;
+          auto actual = c;
+          fast_->hidden.gemm(a.data(), lda, m, k, packed.data(), n, b, addend(which, actual, d),
+                             actual.data(), ldc, nullptr);
+          expect_close(actual, product(a, lda, m, k, w, n, c, ldc, b, add), 1e-6, "gemm");
+        }
+      }
+      auto actual = c;
+      fast_->hidden.gemm(a.data(), lda, m, k, packed_back.data(), n, nullptr, nullptr, actual.data(), ldc,
+                         nullptr);
+      expect_close(actual, product(a, lda, m, k, transpose(back, n, k, k), n, c, ldc, nullptr, nullptr), 1e-6,
+                   "gemm of a transpose");
+      auto gradient = dw;
+      fast_->hidden.gemm_weights(a.data(), lda, d.data(), ldc, m, k, n, gradient.data());
+      std::vector<float> dense(m * n);
+      for (std::size_t r = 0; r < m; ++r) std::copy_n(d.data() + r * ldc, n, dense.data() + r * n);
+      expect_close(gradient, product(transpose(a, m, k, lda), m, k, m, dense, n, dw, n, nullptr, &dw), 2e-6,
+                   "gemm_weights");
+    }
+  }
+}
+
+TEST_P(Bf16Products, LayersRoundOnceWhatTheyUseTwice) {
+  const RoundedLayer& layer = *fast_->rounded;
+  for (const std::size_t m : {1u, 8u, 15u, 16u, 33u, 100u, 131u}) {
+    for (const auto& [k, n] : {std::pair<std::size_t, std::size_t>{8, 8}, {56, 56}, {24, 72}, {128, 128}}) {
+      const std::size_t ldc = n + 16, lde = k + 8;
+      const auto a = random_floats(m * k, m), w = random_floats(k * n, k), bias = random_floats(n, n);
+      const auto add = random_floats(m * ldc, 5), d = random_floats(m * ldc, 6), dw = random_floats(k * n, 7);
+      const auto rest = random_floats(m * lde, 8), db = random_floats(n, 9);
+      std::vector<float> packed(packed_floats(k, n)), packed_back(packed_floats(n, k));
+      fast_->hidden.pack(w.data(), k, n, packed.data());
+      fast_->hidden.pack_transposed(w.data(), k, n, packed_back.data());
+      const std::vector<float> other(operand_floats(m, k) + 2 * operand_floats(m, n),
+                                     1e30f);  // must not be seen
+      AlignedVector<float> operand(other.begin(), other.begin() + operand_floats(m, k)),
+          work(other.begin(), other.end());
+      layer.begin();
+      auto c = add, gradient = dw, e = rest, sums = db;
+      for (std::size_t first = 0; first < m; first += RoundedLayer::kBlockRows) {
+        const std::size_t rows = std::min(RoundedLayer::kBlockRows, m - first);
+        layer.round(a.data() + first * k, k, rows, first, m, k, operand.data());
+        layer.round_gradient(d.data() + first * ldc, ldc, rows, first, m, n, work.data(), sums.data());
+      }
+      layer.forward(operand.data(), m, k, packed.data(), n, bias.data(), add.data(), c.data(), ldc, nullptr);
+      layer.backward(operand.data(), m, k, n, packed_back.data(), gradient.data(), e.data(), lde, work.data(),
+                     nullptr);
+      layer.end();
+      std::vector<float> dense(m * n);
+      for (std::size_t r = 0; r < m; ++r) std::copy_n(d.data() + r * ldc, n, dense.data() + r * n);
+      expect_close(c, product(a, k, m, k, w, n, add, ldc, bias.data(), &add), 1e-6, "forward");
+      expect_close(gradient, product(transpose(a, m, k, k), m, k, m, dense, n, dw, n, nullptr, &dw), 2e-6,
+                   "dW");
+      expect_close(e, product(dense, n, m, n, transpose(w, k, n, n), k, rest, lde, nullptr, nullptr), 1e-6,
+                   "E");
+      auto expected = db;
+      for (std::size_t r = 0; r < m; ++r) {
+        for (std::size_t j = 0; j < n; ++j) expected[j] += dense[r * n + j];
+      }
+      expect_close(sums, expected, 1e-5, "db");
+    }
+  }
+}
+
+TEST_P(Bf16Products, DeepProductsAreWhole) {
+  const std::size_t m = 3, k = 2056, n = 8;  // more than any table rounds at once
+  const auto a = random_floats(m * k, 1), w = random_floats(k * n, 2), c = random_floats(m * n, 3);
+  std::vector<float> packed(packed_floats(k, n));
+  fast_->hidden.pack(w.data(), k, n, packed.data());
+  auto actual = c;
+  fast_->hidden.gemm(a.data(), k, m, k, packed.data(), n, nullptr, c.data(), actual.data(), n, nullptr);
+  expect_close(actual, product(a, k, m, k, w, n, c, n, nullptr, &c), 2e-6, "gemm");
+}
+
+TEST_P(Bf16Products, TiesGoToEvenSubnormalsToZeroAndNanStays) {
+  const float tiny = 1e-39f, nan = std::nanf("");
+  const std::vector<float> a = {
+      1.0f + 0x1p-8f, 1.0f + 0x3p-8f, 1.0f + 0x1p-8f + 0x1p-20f, tiny, nan, 2.0f, 0, 0};
+  std::vector<float> identity(64), packed(packed_floats(8, 8)), c(16);
+  for (std::size_t i = 0; i < 8; ++i) identity[i * 9] = i == 3 ? 0x1p100f : 1.0f;
+  fast_->hidden.pack(identity.data(), 8, 8, packed.data());
+  std::vector<float> without_nan = a;
+  without_nan[4] = 0.0f;
+  std::vector<float> rows = without_nan;
+  rows.insert(rows.end(), a.begin(), a.end());
+  fast_->hidden.gemm(rows.data(), 8, 2, 8, packed.data(), 8, nullptr, nullptr, c.data(), 8, nullptr);
+  const std::vector<float> expected = {1.0f, 1.0f + 0x1p-6f, 1.0f + 0x1p-7f, 0.0f, 0.0f, 2.0f, 0.0f, 0.0f};
+  for (std::size_t i = 0; i < 8; ++i) {
+    EXPECT_EQ(c[i], expected[i]) << i;
+    EXPECT_TRUE(std::isnan(c[8 + i])) << i;  // 0 times NaN, as in any product
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(AllInstructionSets, Bf16Products, ::testing::Values("amx", "avx2_bf16", "ref_bf16"),
+                         [](const auto& instance) { return instance.param; });
+
+}  // namespace
+}  // namespace nrec
