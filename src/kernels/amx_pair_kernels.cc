@@ -67,14 +67,14 @@ void pack(const float* w, std::size_t k, std::size_t n, float* packed) {
   round_right(w, n, k, n, reinterpret_cast<std::uint16_t*>(packed));
 }
 
-void pack_transposed(const float* w, std::size_t k, std::size_t n, float* packed) {
+void pack_transposed(const float* w, std::size_t ldw, std::size_t k, std::size_t n, float* packed) {
   auto* out = reinterpret_cast<std::uint16_t*>(packed);
   for (std::size_t i = 0; i < k; i += kSide) {  // columns of the transpose
     for (std::size_t j = 0; j < tiles_of(n) * kTileDepth; j += 2, out += kTileDepth) {
       alignas(64) float pair[2][kSide] = {};
       for (std::size_t c = 0; c < least(kSide, k - i); ++c) {
-        if (j < n) pair[0][c] = w[(i + c) * n + j];
-        if (j + 1 < n) pair[1][c] = w[(i + c) * n + j + 1];
+        if (j < n) pair[0][c] = w[(i + c) * ldw + j];
+        if (j + 1 < n) pair[1][c] = w[(i + c) * ldw + j + 1];
       }
       _mm512_storeu_si512(out, interleave(_mm512_load_ps(pair[0]), _mm512_load_ps(pair[1])));
     }

@@ -144,14 +144,15 @@ void transpose_left(const std::uint16_t* left, std::size_t rows, std::size_t k, 
   }
 }
 
-void backward(const float* operand, std::size_t m, std::size_t k, std::size_t n,
+void backward(const float* operand, std::size_t m, std::size_t features, std::size_t width,
               const float* packed_transposed, float* dw, float* e, std::size_t lde, float* work,
               const Ahead* ahead) {
-  const Work at(work, m, n);
-  transpose_left(reinterpret_cast<const std::uint16_t*>(operand), m, k, at.transposed);
-  multiply_all(at.transposed, k, at.down, at.right, at.down * kTile, n, nullptr, dw, dw, n);
-  multiply_all(at.left, m, tiles_of(n), reinterpret_cast<const std::uint16_t*>(packed_transposed),
-               tiles_of(n) * kTile, k, nullptr, nullptr, e, lde, ahead);
+  const Work at(work, m, width);
+  transpose_left(reinterpret_cast<const std::uint16_t*>(operand), m, features, at.transposed);
+  multiply_all(at.transposed, features, at.down, at.right, at.down * kTile, width, nullptr, dw, dw, width);
+  // Features and width have as many tiles.
+  multiply_all(at.left, m, tiles_of(width), reinterpret_cast<const std::uint16_t*>(packed_transposed),
+               tiles_of(width) * kTile, width, nullptr, nullptr, e, lde, ahead);
 }
 
 }  // namespace

@@ -137,11 +137,11 @@ void pack(const float* w, std::size_t k, std::size_t n, float* packed) {
   }
 }
 
-void pack_transposed(const float* w, std::size_t k, std::size_t n, float* packed) {
+void pack_transposed(const float* w, std::size_t ldw, std::size_t k, std::size_t n, float* packed) {
   for (std::size_t i = 0; i < k; i += kPanelColumns) {
     const std::size_t columns = panel_columns(i, k);
     for (std::size_t j = 0; j < n; ++j) {
-      for (std::size_t c = 0; c < columns; ++c) *packed++ = w[(i + c) * n + j];
+      for (std::size_t c = 0; c < columns; ++c) *packed++ = w[(i + c) * ldw + j];
     }
   }
 }

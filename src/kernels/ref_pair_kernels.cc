@@ -15,10 +15,10 @@ void pack(const float* w, std::size_t k, std::size_t n, float* packed) {
   }
 }
 
-void pack_transposed(const float* w, std::size_t k, std::size_t n, float* packed) {
+void pack_transposed(const float* w, std::size_t ldw, std::size_t k, std::size_t n, float* packed) {
   for (std::size_t i = 0; i < k; i += kPanelColumns) {
     for (std::size_t j = 0; j < n; ++j) {
-      for (std::size_t c = 0; c < std::min(kPanelColumns, k - i); ++c) *packed++ = w[(i + c) * n + j];
+      for (std::size_t c = 0; c < std::min(kPanelColumns, k - i); ++c) *packed++ = w[(i + c) * ldw + j];
     }
   }
 }

@@ -43,8 +43,8 @@ void pack(const float* w, std::size_t k, std::size_t n, float* packed) {
 }
 
 template <Table kBase>
-void pack_transposed(const float* w, std::size_t k, std::size_t n, float* packed) {
-  kBase().inputs.pack_transposed(w, k, n, packed);
+void pack_transposed(const float* w, std::size_t ldw, std::size_t k, std::size_t n, float* packed) {
+  kBase().inputs.pack_transposed(w, ldw, k, n, packed);
   round_rows(packed, k * n, 1, k * n, packed);
 }
 
@@ -127,19 +127,19 @@ void forward(const float* operand, std::size_t m, std::size_t k, const float* pa
 }
 
 template <Table kBase>
-void backward(const float* operand, std::size_t m, std::size_t k, std::size_t n,
+void backward(const float* operand, std::size_t m, std::size_t features, std::size_t width,
               const float* packed_transposed, float* dw, float* e, std::size_t lde, float* work,
               const Ahead*) {
   alignas(64) float both[kMostNumbers];
-  const std::size_t step = rows_that_fit(k + n);
+  const std::size_t step = rows_that_fit(features + width);
   for (std::size_t first = 0; first < m; first += step) {
     const std::size_t rows = m - first < step ? m - first : step;
-    float* right = both + rows * k;
-    kept_rows(operand, first, rows, k, both);
-    kept_rows(work, first, rows, n, right);
-    kBase().inputs.gemm_weights(both, k, right, n, rows, k, n, dw);
-    kBase().inputs.gemm(right, n, rows, n, packed_transposed, k, nullptr, nullptr, e + first * lde, lde,
-                        nullptr);
+    float* right = both + rows * features;
+    kept_rows(operand, first, rows, features, both);
+    kept_rows(work, first, rows, width, right);
+    kBase().inputs.gemm_weights(both, features, right, width, rows, features, width, dw);
+    kBase().inputs.gemm(right, width, rows, features, packed_transposed, width, nullptr, nullptr,
+                        e + first * lde, lde, nullptr);
   }
 }
 

@@ -103,7 +103,7 @@ struct PairEvaluator::State {
     std::copy_n(network.weights().data() + network.theta_in(), network.shape().dim_theta * width,
                 padded.data());
     theta_in_back.resize(packed_floats(width, padded_dim()));
-    kernels.inputs.pack_transposed(padded.data(), padded_dim(), width, theta_in_back.data());
+    kernels.inputs.pack_transposed(padded.data(), width, padded_dim(), width, theta_in_back.data());
     for (int worker = 0; worker < pool.num_threads(); ++worker)
       way_back.push_back(Scratch::with_way_back(kernels, network.shape().num_blocks, width, padded_dim()));
   }

@@ -11,21 +11,27 @@ void PackedNetwork::pack(const PairNetwork& network, const PairKernels& kernels,
   const float* w = network.weights().data();
   blocks.resize(shape.num_blocks);
   zeros.assign(width, 0.0f);
-  const auto resize_and_pack = [&](const MatrixProducts& of, AlignedVector<float>& packed, std::size_t offset,
-                                   std::size_t rows, bool transposed) {
+  // Padding features are zero: products of hidden layers do not sum over them.
+  const std::size_t features = shape.hidden_features;
+  const auto pack_rows = [&](const MatrixProducts& of, AlignedVector<float>& packed, std::size_t offset,
+                             std::size_t rows) {
     packed.resize(packed_floats(rows, width));
-    (transposed ? of.pack_transposed : of.pack)(w + offset, rows, width, packed.data());
+    of.pack(w + offset, rows, width, packed.data());
   };
-  resize_and_pack(kernels.inputs, theta_in, network.theta_in(), shape.dim_theta, false);
-  resize_and_pack(kernels.inputs, x_in, network.x_in(), shape.dim_x, false);
+  const auto pack_back = [&](AlignedVector<float>& packed, std::size_t offset) {
+    packed.resize(packed_floats(features, width));
+    kernels.hidden.pack_transposed(w + offset, width, width, features, packed.data());
+  };
+  pack_rows(kernels.inputs, theta_in, network.theta_in(), shape.dim_theta);
+  pack_rows(kernels.inputs, x_in, network.x_in(), shape.dim_x);
   for (std::size_t i = 0; i < shape.num_blocks; ++i) {
     Block& block = blocks[i];
     const PairNetwork::BlockOffsets at = network.block(i);
-    resize_and_pack(kernels.hidden, block.w1, at.w1, width, false);
-    resize_and_pack(kernels.hidden, block.w2, at.w2, width, false);
+    pack_rows(kernels.hidden, block.w1, at.w1, features);
+    pack_rows(kernels.hidden, block.w2, at.w2, features);
     if (backward) {
-      resize_and_pack(kernels.hidden, block.w1_transposed, at.w1, width, true);
-      resize_and_pack(kernels.hidden, block.w2_transposed, at.w2, width, true);
+      pack_back(block.w1_transposed, at.w1);
+      pack_back(block.w2_transposed, at.w2);
     }
     for (const int which : {0, 1}) {
       block.scale[which].assign(width, 1.0f);
@@ -68,9 +74,8 @@ void Pass::activate_rows(std::size_t i, int which, std::size_t first, std::size_
   const float* input = (which ? b.t[i] : b.z[i]) + first * width;
   if (n_.shape().norm == Norm::layer) {
     const std::size_t at = (2 * i + static_cast<std::size_t>(which)) * rows + first;
-    k_.layer_norm_relu(input, count, width, n_.shape().hidden_features, PairNetwork::kLayerNormEps,
-                       block.scale[which].data(), block.shift[which].data(), b.row_mean + at, b.row_rstd + at,
-                       a);
+    k_.layer_norm_relu(input, count, width, features(), PairNetwork::kLayerNormEps, block.scale[which].data(),
+                       block.shift[which].data(), b.row_mean + at, b.row_rstd + at, a);
   } else {
     k_.affine_relu(input, count, width, block.scale[which].data(), block.shift[which].data(), a);
   }
@@ -82,7 +87,7 @@ void Pass::activate(std::size_t i, int which, std::size_t rows, const Buffers& b
   float* operand = b.operands[2 * i + static_cast<std::size_t>(which)];
   for_blocks(rows, [&](std::size_t first, std::size_t count) {
     activate_rows(i, which, first, count, rows, b, b.a);
-    k_.rounded->round(b.a, width, count, first, rows, width, operand);
+    k_.rounded->round(b.a, width, count, first, rows, features(), operand);
   });
 }
 
@@ -91,10 +96,10 @@ void Pass::first_linear(std::size_t i, std::size_t rows, const Buffers& b) const
   const float* packed = p_.blocks[i].w1.data();
   const float* bias = weight(n_.block(i).b1);
   if (k_.rounded) {
-    k_.rounded->forward(b.operands[2 * i], rows, width, packed, width, bias, nullptr, b.t[i], width,
+    k_.rounded->forward(b.operands[2 * i], rows, features(), packed, width, bias, nullptr, b.t[i], width,
                         &b.ahead);
   } else {
-    k_.hidden.gemm(b.a, width, rows, width, packed, width, bias, nullptr, b.t[i], width, &b.ahead);
+    k_.hidden.gemm(b.a, width, rows, features(), packed, width, bias, nullptr, b.t[i], width, &b.ahead);
   }
 }
 
@@ -103,10 +108,10 @@ void Pass::second_linear(std::size_t i, std::size_t rows, const Buffers& b) cons
   const float* packed = p_.blocks[i].w2.data();
   const float* bias = weight(n_.block(i).b2);
   if (k_.rounded) {
-    k_.rounded->forward(b.operands[2 * i + 1], rows, width, packed, width, bias, b.z[i], b.z[i + 1], width,
-                        &b.ahead);
+    k_.rounded->forward(b.operands[2 * i + 1], rows, features(), packed, width, bias, b.z[i], b.z[i + 1],
+                        width, &b.ahead);
   } else {
-    k_.hidden.gemm(b.a, width, rows, width, packed, width, bias, b.z[i], b.z[i + 1], width, &b.ahead);
+    k_.hidden.gemm(b.a, width, rows, features(), packed, width, bias, b.z[i], b.z[i + 1], width, &b.ahead);
   }
 }
 
@@ -151,13 +156,13 @@ void Pass::linear_backward(std::size_t i, int which, std::size_t rows, const Buf
     float* dw = gradient + (which ? at.w2 : at.w1);
     if (k_.rounded) {
       const float* operand = b.operands[2 * i + static_cast<std::size_t>(which)];
-      k_.rounded->backward(operand, rows, width, width, packed, dw, e, width, b.work, &b.ahead);
+      k_.rounded->backward(operand, rows, features(), width, packed, dw, e, width, b.work, &b.ahead);
       return;
     }
-    k_.hidden.gemm_weights(b.a, width, d, width, rows, width, width, dw);
+    k_.hidden.gemm_weights(b.a, width, d, width, rows, features(), width, dw);
     k_.column_sums(d, rows, width, gradient + (which ? at.b2 : at.b1));
   }
-  k_.hidden.gemm(d, width, rows, width, packed, width, nullptr, nullptr, e, width, &b.ahead);
+  k_.hidden.gemm(d, width, rows, features(), packed, width, nullptr, nullptr, e, width, &b.ahead);
 }
 
 void Pass::second_linear_backward(std::size_t i, std::size_t rows, const Buffers& b, float* gradient) const {
@@ -182,7 +187,7 @@ void Pass::activate_backward_rows(std::size_t i, int which, std::size_t first, s
     const std::size_t row = (2 * i + static_cast<std::size_t>(which)) * rows + first;
     float* d_gain = gradient ? gradient + (which ? at.gain2 : at.gain1) : b.unused;
     float* d_shift = gradient ? gradient + (which ? at.shift2 : at.shift1) : b.unused + width;
-    k_.layer_norm_relu_backward(input, count, width, n_.shape().hidden_features, block.scale[which].data(),
+    k_.layer_norm_relu_backward(input, count, width, features(), block.scale[which].data(),
                                 block.shift[which].data(), b.row_mean + row, b.row_rstd + row, d, which == 0,
                                 target, d_gain, d_shift);
     return;

@@ -111,6 +111,7 @@ class Pass {
   /// The way back of linear layer `which` of block i: gradients of its weights and bias, and of what is in front of it. Tables with a
   /// RoundedLayer expect the gradient rounded.
   void linear_backward(std::size_t i, int which, std::size_t rows, const Buffers& b, float* gradient) const;
+  std::size_t features() const { return n_.shape().hidden_features; }
   const float* weight(std::size_t offset) const { return n_.weights().data() + offset; }
   const PairNetwork& n_;
   const PackedNetwork& p_;

@@ -34,8 +34,8 @@ struct Ahead {
 struct MatrixProducts {
   /// packed = W[k, n]; in float32 in panels of kPanelColumns columns: packed[panel][k][columns of the panel].
   void (*pack)(const float* w, std::size_t k, std::size_t n, float* packed);
-  /// packed = transpose of W[k, n], that is the panels of an [n, k] matrix.
-  void (*pack_transposed)(const float* w, std::size_t k, std::size_t n, float* packed);
+  /// packed = transpose of W[k, n], that is the panels of an [n, k] matrix. ldw >= n.
+  void (*pack_transposed)(const float* w, std::size_t ldw, std::size_t k, std::size_t n, float* packed);
 
   /// C[m, n] = A[m, k] W + bias + add. bias, add and ahead may be null; rows of add are ldc apart as those of C, and it may be C. lda >= k,
   /// ldc >= n.
@@ -52,8 +52,8 @@ inline constexpr std::size_t operand_floats(std::size_t rows, std::size_t column
   return (rows + 31) / 32 * 32 * ((columns + 31) / 32 * 32) / 2;
 }
 
-/// A hidden layer whose operands are rounded once and used several times, in an order of their own. A thread calls begin() before and
-/// end() after what it does with one.
+/// A hidden layer, W[features, width] with columns from `features` on as padding, whose operands are rounded once and used several
+/// times, in an order of their own. A thread calls begin() before and end() after what it does with one.
 struct RoundedLayer {
   /// Rows that are rounded at once, right after they were computed: few enough to be in the first cache, and for the units that
   /// multiply tiles not to fall asleep in between.
@@ -61,19 +61,21 @@ struct RoundedLayer {
 
   void (*begin)();
   void (*end)();
-  /// Rows `first` (a multiple of kBlockRows) to first + rows of A[m, k] go to `operand`; a has those rows. The last ones of m bring zeros
-  /// for what is missing to whole tiles.
+  /// Rows `first` (a multiple of kBlockRows) to first + rows of A[m, features] go to `operand`; a has those rows. The last ones of m bring
+  /// zeros for what is missing to whole tiles.
   void (*round)(const float* a, std::size_t lda, std::size_t rows, std::size_t first, std::size_t m,
-                std::size_t k, float* operand);
-  /// C[m, n] = A W + bias + add, as MatrixProducts::gemm, A[m, k] as rounded.
-  void (*forward)(const float* operand, std::size_t m, std::size_t k, const float* packed, std::size_t n,
-                  const float* bias, const float* add, float* c, std::size_t ldc, const Ahead* ahead);
-  /// The way back begins with the gradient D[m, n] of C: its rows go to `work` as those of A, and their column sums are added to
-  /// db[n].
+                std::size_t features, float* operand);
+  /// C[m, width] = A W + bias + add, as MatrixProducts::gemm, A as rounded.
+  void (*forward)(const float* operand, std::size_t m, std::size_t features, const float* packed,
+                  std::size_t width, const float* bias, const float* add, float* c, std::size_t ldc,
+                  const Ahead* ahead);
+  /// The way back begins with the gradient D[m, width] of C: its rows go to `work` as those of A, and their column sums are added
+  /// to db[width].
   void (*round_gradient)(const float* d, std::size_t ldd, std::size_t rows, std::size_t first, std::size_t m,
-                         std::size_t n, float* work, float* db);
-  /// When all rows are there: dW[k, n] += A^T D, E[m, k] = D W^T. work: operand_floats(m, k) + 2 operand_floats(m, n).
-  void (*backward)(const float* operand, std::size_t m, std::size_t k, std::size_t n,
+                         std::size_t width, float* work, float* db);
+  /// When all rows are there: dW[features, width] += A^T D, E[m, width] = D W^T, from pack_transposed(W, width, width, features). work: 3
+  /// operand_floats(m, width).
+  void (*backward)(const float* operand, std::size_t m, std::size_t features, std::size_t width,
                    const float* packed_transposed, float* dw, float* e, std::size_t lde, float* work,
                    const Ahead* ahead);
 };

@@ -52,7 +52,7 @@ TEST_P(Bf16Products, AreThoseOfRoundedOperands) {
       const auto dw = random_floats(k * n, 7), back = random_floats(n * k, 8);
       std::vector<float> packed(packed_floats(k, n)), packed_back(packed_floats(k, n));
       fast_->hidden.pack(w.data(), k, n, packed.data());
-      fast_->hidden.pack_transposed(back.data(), n, k, packed_back.data());  // a [k, n] matrix, too
+      fast_->hidden.pack_transposed(back.data(), k, n, k, packed_back.data());  // a [k, n] matrix, too
       for (const Addend which : kAddends) {
         for (const float* b : {static_cast<const float*>(nullptr), bias.data()}) {
           const std::vector<float>* add = which == Addend::none ? nullptr : which == Addend::itself ? &c : &d;
@@ -80,23 +80,26 @@ TEST_P(Bf16Products, AreThoseOfRoundedOperands) {
 TEST_P(Bf16Products, LayersRoundOnceWhatTheyUseTwice) {
   const RoundedLayer& layer = *fast_->rounded;
   for (const std::size_t m : {1u, 8u, 15u, 16u, 33u, 100u, 131u}) {
-    for (const auto& [k, n] : {std::pair<std::size_t, std::size_t>{8, 8}, {56, 56}, {24, 72}, {128, 128}}) {
-      const std::size_t ldc = n + 16, lde = k + 8;
-      const auto a = random_floats(m * k, m), w = random_floats(k * n, k), bias = random_floats(n, n);
-      const auto add = random_floats(m * ldc, 5), d = random_floats(m * ldc, 6), dw = random_floats(k * n, 7);
-      const auto rest = random_floats(m * lde, 8), db = random_floats(n, 9);
-      std::vector<float> packed(packed_floats(k, n)), packed_back(packed_floats(n, k));
+    for (const auto& [k, n] :
+         {std::pair<std::size_t, std::size_t>{1, 8}, {8, 8}, {50, 56}, {65, 72}, {128, 128}}) {
+      const std::size_t ldc = n + 16, lde = n + 8;
+      // Padding features of A are not seen, those of D and W are zeros.
+      const auto a = random_floats(m * n, m), bias = random_floats(n, n), add = random_floats(m * ldc, 5);
+      auto d = random_floats(m * ldc, 6), w = random_floats(n * n, k);
+      for (std::size_t j = k; j < n; ++j) {
+        for (std::size_t r = 0; r < m; ++r) d[r * ldc + j] = 0.0f;
+        for (std::size_t i = 0; i < n; ++i) w[i * n + j] = w[j * n + i] = 0.0f;
+      }
+      const auto dw = random_floats(k * n, 7), rest = random_floats(m * lde, 8), db = random_floats(n, 9);
+      std::vector<float> packed(packed_floats(k, n)), packed_back(packed_floats(k, n));
       fast_->hidden.pack(w.data(), k, n, packed.data());
-      fast_->hidden.pack_transposed(w.data(), k, n, packed_back.data());
-      const std::vector<float> other(operand_floats(m, k) + 2 * operand_floats(m, n),
-                                     1e30f);  // must not be seen
-      AlignedVector<float> operand(other.begin(), other.begin() + operand_floats(m, k)),
-          work(other.begin(), other.end());
+      fast_->hidden.pack_transposed(w.data(), n, n, k, packed_back.data());
+      AlignedVector<float> operand(operand_floats(m, n), 1e30f), work(3 * operand_floats(m, n), 1e30f);
       layer.begin();
       auto c = add, gradient = dw, e = rest, sums = db;
       for (std::size_t first = 0; first < m; first += RoundedLayer::kBlockRows) {
         const std::size_t rows = std::min(RoundedLayer::kBlockRows, m - first);
-        layer.round(a.data() + first * k, k, rows, first, m, k, operand.data());
+        layer.round(a.data() + first * n, n, rows, first, m, k, operand.data());
         layer.round_gradient(d.data() + first * ldc, ldc, rows, first, m, n, work.data(), sums.data());
       }
       layer.forward(operand.data(), m, k, packed.data(), n, bias.data(), add.data(), c.data(), ldc, nullptr);
@@ -105,10 +108,10 @@ TEST_P(Bf16Products, LayersRoundOnceWhatTheyUseTwice) {
       layer.end();
       std::vector<float> dense(m * n);
       for (std::size_t r = 0; r < m; ++r) std::copy_n(d.data() + r * ldc, n, dense.data() + r * n);
-      expect_close(c, product(a, k, m, k, w, n, add, ldc, bias.data(), &add), 1e-6, "forward");
-      expect_close(gradient, product(transpose(a, m, k, k), m, k, m, dense, n, dw, n, nullptr, &dw), 2e-6,
+      expect_close(c, product(a, n, m, k, w, n, add, ldc, bias.data(), &add), 1e-6, "forward");
+      expect_close(gradient, product(transpose(a, m, k, n), m, k, m, dense, n, dw, n, nullptr, &dw), 2e-6,
                    "dW");
-      expect_close(e, product(dense, n, m, n, transpose(w, k, n, n), k, rest, lde, nullptr, nullptr), 1e-6,
+      expect_close(e, product(dense, n, m, n, transpose(w, n, n, n), n, rest, lde, nullptr, nullptr), 1e-6,
                    "E");
       auto expected = db;
       for (std::size_t r = 0; r < m; ++r) {

@@ -17,8 +17,8 @@ TEST_P(PairKernelParity, PackingIsTheSameToTheBit) {
     fast_->inputs.pack(w.data(), k, n, b.data());
     EXPECT_EQ(a, b);
     if (k % kFeatureBlock == 0) {
-      ref_.inputs.pack_transposed(w.data(), k, n, a.data());
-      fast_->inputs.pack_transposed(w.data(), k, n, b.data());
+      ref_.inputs.pack_transposed(w.data(), n, k, n, a.data());
+      fast_->inputs.pack_transposed(w.data(), n, k, n, b.data());
       EXPECT_EQ(a, b);
     }
   }
