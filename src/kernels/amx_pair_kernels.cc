@@ -16,12 +16,13 @@ constexpr std::size_t kMostDepth = 512;                 // of a left operand tha
 constexpr std::size_t kMostLeft = kBlock * kMostDepth;  // its numbers: more rows where there is less depth
 constexpr std::size_t kPart = 128;  // rows and columns of the operands of a gradient that are rounded at once
 
-/// Sixteen columns of rows i and i + 1 of a matrix of `rows`, side by side; zeros beyond both.
+/// Sixteen columns of rows i and i + 1 of a matrix of `rows`, side by side; zeros beyond.
 inline __m512i pair_of_rows(const float* w, std::size_t ldw, std::size_t i, std::size_t rows,
                             __mmask16 here) {
-  const float* row = w + i * ldw;
-  const __m512 low = i < rows ? _mm512_maskz_loadu_ps(here, row) : _mm512_setzero_ps();
-  const __m512 high = i + 1 < rows ? _mm512_maskz_loadu_ps(here, row + ldw) : _mm512_setzero_ps();
+  const auto row = [&](std::size_t r) {
+    return r < rows ? _mm512_maskz_loadu_ps(here, w + r * ldw) : _mm512_setzero_ps();
+  };
+  const __m512 low = row(i), high = row(i + 1);
   return interleave(low, high);
 }
 
@@ -39,8 +40,9 @@ void round_right(const float* w, std::size_t ldw, std::size_t depth, std::size_t
 /// A[rows, depth] as a left operand, [tiles of rows][tiles of depth]; zeros around.
 void round_left(const float* a, std::size_t lda, std::size_t rows, std::size_t depth, std::uint16_t* out) {
   const std::size_t across = tiles_of(depth);
-  for (std::size_t r = 0; r < (rows + kBlock - 1) / kBlock * kBlock; ++r, a += lda)
-    round_row(a, r < rows ? depth : 0, across, out + (r / kSide * across * kSide + r % kSide) * kTileDepth);
+  for (std::size_t r = 0; r < (rows + kBlock - 1) / kBlock * kBlock; ++r)
+    round_row(r < rows ? a + r * lda : a, r < rows ? depth : 0, across,
+              out + (r / kSide * across * kSide + r % kSide) * kTileDepth);
 }
 
 /// The transpose of A[depth, columns] as a left operand, [tiles of columns][tiles of depth]: its tiles are those of a right
@@ -91,12 +93,12 @@ void gemm(const float* a, std::size_t lda, std::size_t m, std::size_t k, const f
     const std::size_t depth = least(kMostDepth, k - i), tiles = tiles_of(depth);
     const std::size_t step =
         kMostLeft / (tiles * kTileDepth) / kBlock * kBlock;  // rows that are rounded at once
-    const float* begin = i == 0 ? add : c;
+    const float* before = i == 0 ? add : c;
     for (std::size_t first = 0; first < m; first += step) {
       const std::size_t rows = least(step, m - first);
       round_left(a + first * lda + i, lda, rows, depth, left);
       multiply_all(left, rows, tiles, right + i / kTileDepth * kTile, column_of_tiles, n,
-                   i == 0 ? bias : nullptr, begin ? begin + first * ldc : nullptr, c + first * ldc, ldc);
+                   i == 0 ? bias : nullptr, before ? before + first * ldc : nullptr, c + first * ldc, ldc);
     }
   }
 }

@@ -21,8 +21,9 @@ void round_rows(const float* a, std::size_t lda, std::size_t rows, std::size_t f
   auto* out = reinterpret_cast<std::uint16_t*>(operand);
   const std::size_t across = tiles_of(k);
   stay_awake();
-  for (std::size_t r = first; r < end_of_block(first, rows, m); ++r, a += lda)
-    round_row(a, r < m ? k : 0, across, out + (r / kSide * across * kSide + r % kSide) * kTileDepth);
+  for (std::size_t r = first; r < end_of_block(first, rows, m); ++r)
+    round_row(r < m ? a + (r - first) * lda : a, r < m ? k : 0, across,
+              out + (r / kSide * across * kSide + r % kSide) * kTileDepth);
 }
 
 void forward(const float* operand, std::size_t m, std::size_t k, const float* packed, std::size_t n,
@@ -49,7 +50,7 @@ struct SomeColumns {
   std::size_t count;
   __m512 low(const float* row) const { return _mm512_maskz_loadu_ps(lanes(count), row); }
   __m512 high(const float* row) const {
-    return _mm512_maskz_loadu_ps(lanes(count > kSide ? count - kSide : 0), row + kSide);
+    return count > kSide ? _mm512_maskz_loadu_ps(lanes(count - kSide), row + kSide) : _mm512_setzero_ps();
   }
 };
 

@@ -5,9 +5,9 @@
 
 namespace nrec::amx {
 
-constinit thread_local bool tiles_are_in_use = false;
-
 namespace {
+
+constinit thread_local int users = 0;  // of tiles, on this thread
 
 constexpr int kStride = 64;  // bytes from row to row of a tile
 
@@ -71,32 +71,48 @@ void multiply(const Operand& a, const Operand& b, std::size_t tiles, const Start
   memory_is_used();
 }
 
-/// C[rows, columns] = the product + bias + add; at most kBlock of either.
-void multiply_block(const Operand& a, const Operand& b, std::size_t tiles, std::size_t rows,
-                    std::size_t columns, const float* bias, const float* add, float* c, std::size_t ldc) {
-  const std::size_t stride = ldc * sizeof(float);
-  if (rows == kBlock && columns == kBlock && !(bias && add)) {
-    const Start start = add ? Start{add, stride} : Start{bias, 0};
-    return multiply<2, 2>(a, b, tiles, start, c, stride);
-  }
-  alignas(64) float sums[kBlock * kBlock];
-  const bool tall = rows > kSide, wide = columns > kSide;
-  (tall ? (wide ? multiply<2, 2> : multiply<2, 1>) : (wide ? multiply<1, 2> : multiply<1, 1>))(
-      a, b, tiles, Start{nullptr, 0}, sums, kBlock * sizeof(float));
+/// to = bias + add, [rows, columns] of a block; zeros for what is null.
+void start_block(std::size_t rows, std::size_t columns, const float* bias, const float* add,
+                 std::size_t ld_add, float* to, std::size_t ld_to) {
   for (std::size_t j = 0; j < columns; j += kSide) {
     const __mmask16 here = lanes(columns - j);
     const __m512 offset = bias ? _mm512_maskz_loadu_ps(here, bias + j) : _mm512_setzero_ps();
     for (std::size_t r = 0; r < rows; ++r) {
-      __m512 value = _mm512_add_ps(_mm512_load_ps(sums + r * kBlock + j), offset);
-      if (add) value = _mm512_add_ps(value, _mm512_maskz_loadu_ps(here, add + r * ldc + j));
-      _mm512_mask_storeu_ps(c + r * ldc + j, here, value);
+      const __m512 more = add ? _mm512_maskz_loadu_ps(here, add + r * ld_add + j) : _mm512_setzero_ps();
+      _mm512_mask_storeu_ps(to + r * ld_to + j, here, _mm512_add_ps(offset, more));
     }
+  }
+}
+
+/// C[rows, columns] = bias + add + the product; at most kBlock of either. Sums begin with bias and add whatever the size of the
+/// block, so that a row has the same bits in any.
+void multiply_block(const Operand& a, const Operand& b, std::size_t tiles, std::size_t rows,
+                    std::size_t columns, const float* bias, const float* add, float* c, std::size_t ldc) {
+  const std::size_t stride = ldc * sizeof(float);
+  if (rows == kBlock && columns == kBlock) {
+    if (bias && add) {
+      start_block(rows, columns, bias, add, ldc, c, ldc);
+      return multiply<2, 2>(a, b, tiles, {c, stride}, c, stride);
+    }
+    return multiply<2, 2>(a, b, tiles, add ? Start{add, stride} : Start{bias, 0}, c, stride);
+  }
+  alignas(64) float sums[kBlock * kBlock] = {};
+  constexpr std::size_t kSumStride = kBlock * sizeof(float);
+  start_block(rows, columns, bias, add, ldc, sums, kBlock);
+  const bool tall = rows > kSide, wide = columns > kSide;
+  (tall ? (wide ? multiply<2, 2> : multiply<2, 1>) : (wide ? multiply<1, 2> : multiply<1, 1>))(
+      a, b, tiles, Start{sums, kSumStride}, sums, kSumStride);
+  for (std::size_t j = 0; j < columns; j += kSide) {
+    const __mmask16 here = lanes(columns - j);
+    for (std::size_t r = 0; r < rows; ++r)
+      _mm512_mask_storeu_ps(c + r * ldc + j, here, _mm512_load_ps(sums + r * kBlock + j));
   }
 }
 
 }  // namespace
 
 void Tiles::begin() {
+  if (users++ > 0) return;
   TileConfiguration configuration;
   for (int i = 0; i < 8; ++i) {
     configuration.bytes_per_row[i] = kStride;
@@ -104,11 +120,10 @@ void Tiles::begin() {
   }
   memory_is_used();
   _tile_loadconfig(&configuration);
-  tiles_are_in_use = true;
 }
+
 void Tiles::end() {
-  _tile_release();
-  tiles_are_in_use = false;
+  if (--users == 0) _tile_release();
 }
 
 void multiply_all(const std::uint16_t* left, std::size_t rows, std::size_t tiles, const std::uint16_t* right,
@@ -124,6 +139,7 @@ void multiply_all(const std::uint16_t* left, std::size_t rows, std::size_t tiles
                      least(kBlock, n - j), bias ? bias + j : nullptr, add ? add + at : nullptr, c + at, ldc);
     }
   }
+  fetch.rest();
 }
 
 }  // namespace nrec::amx

@@ -18,25 +18,16 @@ constexpr std::size_t kTile = kSide * kTileDepth;
 constexpr std::size_t kBlock =
     2 * kSide;  // rows and columns of sums at once: four tiles, beside two of either operand
 
-extern constinit thread_local bool tiles_are_in_use;
-
-/// All eight tiles whole; released by whom they were asked for first, so that threads which do other things carry no tiles about.
+/// All eight tiles whole, from the first begin() of a thread to its last end(): threads which do other things carry no tiles about.
 class Tiles {
  public:
-  Tiles() : is_first_(!tiles_are_in_use) {
-    if (is_first_) begin();
-  }
+  Tiles() { begin(); }
   Tiles(const Tiles&) = delete;
   Tiles& operator=(const Tiles&) = delete;
-  ~Tiles() {
-    if (is_first_) end();
-  }
+  ~Tiles() { end(); }
 
   static void begin();
   static void end();
-
- private:
-  bool is_first_;
 };
 
 /// Units that multiply tiles fall asleep when they had nothing to do for some 500 cycles, and take a thousand and more to wake up: what
@@ -61,9 +52,10 @@ inline __m512i interleave(__m512 low, __m512 high) {
 /// A row of a left operand, whose `across` tiles are next to each other; zeros from column `depth` on.
 inline void round_row(const float* a, std::size_t depth, std::size_t across, std::uint16_t* out) {
   for (std::size_t i = 0; i < across * kTileDepth; i += kTileDepth, out += kTile) {
-    const std::size_t rest = i < depth ? depth - i : 0;
-    const __m512 low = _mm512_maskz_loadu_ps(lanes(rest), a + i);
-    const __m512 high = _mm512_maskz_loadu_ps(lanes(rest > kSide ? rest - kSide : 0), a + i + kSide);
+    const auto columns = [&](std::size_t first) {
+      return first < depth ? _mm512_maskz_loadu_ps(lanes(depth - first), a + first) : _mm512_setzero_ps();
+    };
+    const __m512 low = columns(i), high = columns(i + kSide);
     _mm512_storeu_si512(out, reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(high, low)));
   }
 }

@@ -82,9 +82,11 @@ void gemm_panel(std::size_t rows, const float* a, std::size_t lda, std::size_t k
                 const float* bias, const float* add, float* c, std::size_t ldc, Fetch& fetch) {
   std::size_t r = 0;
   if (V == 1) {
-    for (; r + kTallRowBlock <= rows; r += kTallRowBlock)
+    for (; r + kTallRowBlock <= rows; r += kTallRowBlock) {
+      fetch.some();
       gemm_rows<kTallRowBlock, 1>(a + r * lda, lda, k, panel, bias, add ? add + r * ldc : nullptr,
                                   c + r * ldc, ldc);
+    }
   }
   for (; r + kRowBlock <= rows; r += kRowBlock) {
     fetch.some();
@@ -157,6 +159,7 @@ void gemm(const float* a, std::size_t lda, std::size_t m, std::size_t k, const f
           add ? add + first * ldc + j : nullptr, c + first * ldc + j, ldc, fetch);
     }
   }
+  fetch.rest();
 }
 
 void gemm_weights(const float* a, std::size_t lda, const float* d, std::size_t ldd, std::size_t m,

@@ -167,6 +167,7 @@ void gemm(const float* a, std::size_t lda, std::size_t m, std::size_t k, const f
     gemm_panels<V, kHalfLast>(m, a, lda, k, packed + j * k, bias ? bias + j : nullptr,
                               add ? add + j : nullptr, c + j, ldc, fetch);
   });
+  fetch.rest();
 }
 
 void gemm_weights(const float* a, std::size_t lda, const float* d, std::size_t ldd, std::size_t m,

@@ -99,7 +99,6 @@ void PairEngine::pass_over_groups(const Parts& parts, const Stages& stages) {
   for_groups([&](const Group& group, std::size_t lane, std::size_t worker) {
     Scratch& scratch = scratch_[worker];
     Ahead& ahead = scratch.buffers.ahead;
-    ahead = {};
     if (&group != &groups_.back()) {
       const Group& next = (&group)[1];
       ahead.floats = next.num_rows * columns_ * width_;
@@ -108,6 +107,7 @@ void PairEngine::pass_over_groups(const Parts& parts, const Stages& stages) {
       }
     }
     stages(Tile{group, group.num_rows * columns_, step_buffers(group, scratch), lanes_[lane], scratch});
+    ahead = {};  // of no use to what comes after this pass
   });
 }
 
@@ -210,12 +210,13 @@ void PairEngine::batch_norm_backward(const WholeStep& step) {
       add_norm_sums(i, 0, tile);
     });
     batch_norm_coefficients(step.network, i, 0);
-    pass_over_groups({kept_z(i), kept_t(i - 1), &step_d_, &step_dz_}, [&](const Tile& tile) {
-      block_input(step, i, tile);
-      norm_backward(i, 0, tile);
-      if (i > 0) step.pass.activate(i - 1, 1, tile.rows, tile.buffers);
-      back_to_block(step, i, tile);
-    });
+    pass_over_groups({kept_z(i), i > 0 ? kept_t(i - 1) : nullptr, &step_d_, &step_dz_},
+                     [&](const Tile& tile) {
+                       block_input(step, i, tile);
+                       norm_backward(i, 0, tile);
+                       if (i > 0) step.pass.activate(i - 1, 1, tile.rows, tile.buffers);
+                       back_to_block(step, i, tile);
+                     });
   }
 }
 

@@ -69,7 +69,8 @@ void PairEngine::resize_scratch(const PairNetwork& network, std::size_t rows, bo
     const std::size_t count = whole_step_in_memory ? 3 : 2 * blocks + 4;
     const std::size_t operand = tile::Pass::operand_room(kernels_, rows, width_);
     const std::size_t work = tile::Pass::work_room(kernels_, rows, width_);
-    const std::size_t operands = std::min<std::size_t>(2 * blocks, whole_step_in_memory ? 1 : 2 * blocks);
+    const std::size_t operands =
+        whole_step_in_memory && blocks > 0 ? 1 : 2 * blocks;  // kept, or one at a time
     const std::size_t room = count * size + operands * operand + work;
     if (scratch.memory.size() < room) scratch.memory.resize(room);
     scratch.logits.resize(std::max(scratch.logits.size(), rows));
@@ -87,7 +88,7 @@ void PairEngine::resize_scratch(const PairNetwork& network, std::size_t rows, bo
       b.operands[i] = i < operands ? take_some(operand) : b.operands[0];
     b.work = take_some(work);
     b.a = take();
-    b.e = b.a;  // what is in front of a layer is not needed any more when its gradient is
+    b.e = b.a;  // `a` is not needed any more when its gradient is there
     b.row_mean = scratch.row_norms.data();
     b.row_rstd = b.row_mean + 2 * blocks * rows;
     if (whole_step_in_memory) {

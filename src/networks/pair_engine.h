@@ -17,8 +17,9 @@ namespace nrec {
 /// activations are in cache. Batch norm: one stage for all groups, then the sums over all pairs, then the next stage.
 class PairEngine final : public PairNetworkStep {
  public:
-  static constexpr std::size_t kNumLanes = 16;    // fixed: sums must not depend on the machine
-  static constexpr std::size_t kGroupPairs = 96;  // about ten buffers of this many rows fit a 512 KB cache
+  static constexpr std::size_t kNumLanes = 16;  // fixed: sums must not depend on the machine
+  static constexpr std::size_t kGroupPairs =
+      96;  // about ten float buffers of this many rows fit a 512 KB cache
 
   PairEngine(std::string_view isa, ThreadPool& pool);
 

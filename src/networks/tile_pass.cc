@@ -60,7 +60,7 @@ namespace {
 
 /// body(first, count): blocks of rows that are few enough to be rounded while they are in cache.
 template <class Body>
-void for_blocks(std::size_t rows, const Body& body) {
+void for_row_blocks(std::size_t rows, const Body& body) {
   for (std::size_t first = 0; first < rows; first += RoundedLayer::kBlockRows)
     body(first, std::min(RoundedLayer::kBlockRows, rows - first));
 }
@@ -85,7 +85,7 @@ void Pass::activate(std::size_t i, int which, std::size_t rows, const Buffers& b
   if (!k_.rounded) return activate_rows(i, which, 0, rows, rows, b, b.a);
   const std::size_t width = n_.width();
   float* operand = b.operands[2 * i + static_cast<std::size_t>(which)];
-  for_blocks(rows, [&](std::size_t first, std::size_t count) {
+  for_row_blocks(rows, [&](std::size_t first, std::size_t count) {
     activate_rows(i, which, first, count, rows, b, b.a);
     k_.rounded->round(b.a, width, count, first, rows, features(), operand);
   });
@@ -139,7 +139,7 @@ void Pass::round_gradient_rows(std::size_t i, int which, std::size_t first, std:
 void Pass::round_gradient(std::size_t i, int which, std::size_t rows, const Buffers& b,
                           float* gradient) const {
   if (!k_.rounded || !gradient) return;
-  for_blocks(rows, [&](std::size_t first, std::size_t count) {
+  for_row_blocks(rows, [&](std::size_t first, std::size_t count) {
     round_gradient_rows(i, which, first, count, rows, b, gradient);
   });
 }
@@ -206,7 +206,7 @@ void Pass::activate_backward(std::size_t i, int which, std::size_t rows, const B
   const bool is_input = i == 0 && which == 0;
   if (!k_.rounded || !gradient || is_input)
     return activate_backward_rows(i, which, 0, rows, rows, b, gradient);
-  for_blocks(rows, [&](std::size_t first, std::size_t count) {
+  for_row_blocks(rows, [&](std::size_t first, std::size_t count) {
     activate_backward_rows(i, which, first, count, rows, b, gradient);
     round_gradient_rows(which ? i : i - 1, which ? 0 : 1, first, count, rows, b, gradient);
   });

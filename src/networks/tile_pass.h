@@ -30,13 +30,15 @@ struct PackedNetwork {
 struct Buffers {
   std::vector<float*> z;  // num_blocks + 1: the residual stream before each block and after the last
   std::vector<float*> t;  // num_blocks: output of the first linear layer
-  float* a = nullptr;     // normalised and rectified input of a linear layer (recomputed on the way back)
-  // Tables with a RoundedLayer: instead of `a`, rounded, one for each of the 2 num_blocks layers (then they are kept for the way
-  // back) or the same for all; and room for a way back.
+  /// Normalised and rectified input of a linear layer (recomputed on the way back); in tables with a RoundedLayer only
+  /// RoundedLayer::kBlockRows rows of it at a time, which then go to an operand.
+  float* a = nullptr;
+  /// Tables with a RoundedLayer: the rounded input of each of the 2 num_blocks layers (kept for the way back), or one for all.
   std::vector<float*> operands;
-  float* work = nullptr;
-  float* d = nullptr;         // gradient inside a block
-  float* e = nullptr;         // second gradient inside a block
+  float* work = nullptr;  // and room for its way back
+  float* d = nullptr;     // gradient inside a block
+  float* e =
+      nullptr;  // second gradient inside a block; may be `a`, which first_linear_backward() then overwrites
   float* dz = nullptr;        // gradient of the residual stream
   Ahead ahead;                // what the tile after this one reads, where that is not in cache
   float* row_mean = nullptr;  // layer norm: [2 num_blocks][rows]
@@ -85,9 +87,9 @@ class Pass {
   void output(std::size_t rows, const Buffers& b, float* logits) const;
 
   void output_backward(std::size_t rows, const Buffers& b, const float* d_logits, float* gradient) const;
-  /// Gradients of W2, b2; d = gradient of the activations in front of it. Expects `a` activated.
+  /// Gradients of W2, b2; d = gradient of the activations in front of it. Expects `a` (or its operand) activated.
   void second_linear_backward(std::size_t i, std::size_t rows, const Buffers& b, float* gradient) const;
-  /// Gradients of W1, b1 from d; e = gradient of the activations in front of it. Expects `a` activated.
+  /// Gradients of W1, b1 from d; e = gradient of the activations in front of it. Expects `a` (or its operand) activated.
   void first_linear_backward(std::size_t i, std::size_t rows, const Buffers& b, float* gradient) const;
   /// Backward of relu and norm: which = 1 turns d into the gradient of t, which = 0 adds to dz. Batch norm only as in
   /// evaluation mode: an affine map, without gradients of its gain and shift.

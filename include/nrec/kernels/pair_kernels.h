@@ -21,8 +21,8 @@ inline constexpr std::size_t packed_floats(std::size_t k, std::size_t n) {
   return tiles > k * n ? tiles : k * n;
 }
 
-/// Memory that is wanted soon. A product that is given it fetches it into the second cache while it computes: what goes through more
-/// pairs than caches hold would wait for memory otherwise.
+/// Memory that is wanted soon. A product that is given it may fetch it into the second cache while it computes: what goes through
+/// more pairs than caches hold would wait for memory otherwise.
 struct Ahead {
   static constexpr int kMost = 4;
   const float* start[kMost] = {};
@@ -34,7 +34,7 @@ struct Ahead {
 struct MatrixProducts {
   /// packed = W[k, n]; in float32 in panels of kPanelColumns columns: packed[panel][k][columns of the panel].
   void (*pack)(const float* w, std::size_t k, std::size_t n, float* packed);
-  /// packed = transpose of W[k, n], that is the panels of an [n, k] matrix. ldw >= n.
+  /// packed = transpose of W[k, n], that is the panels of an [n, k] matrix: packed_floats(n, k). ldw >= n.
   void (*pack_transposed)(const float* w, std::size_t ldw, std::size_t k, std::size_t n, float* packed);
 
   /// C[m, n] = A[m, k] W + bias + add. bias, add and ahead may be null; rows of add are ldc apart as those of C, and it may be C. lda >= k,
@@ -52,8 +52,8 @@ inline constexpr std::size_t operand_floats(std::size_t rows, std::size_t column
   return (rows + 31) / 32 * 32 * ((columns + 31) / 32 * 32) / 2;
 }
 
-/// A hidden layer, W[features, width] with columns from `features` on as padding, whose operands are rounded once and used several
-/// times, in an order of their own. A thread calls begin() before and end() after what it does with one.
+/// A hidden layer, W[features, width] with width = padded_features(features) and padding columns of zeros, whose operands are rounded once and used several
+/// times, in an order of their own. A thread calls begin() before and end() after what it does with one; pairs may nest.
 struct RoundedLayer {
   /// Rows that are rounded at once, right after they were computed: few enough to be in the first cache, and for the units that
   /// multiply tiles not to fall asleep in between.
@@ -65,7 +65,7 @@ struct RoundedLayer {
   /// zeros for what is missing to whole tiles.
   void (*round)(const float* a, std::size_t lda, std::size_t rows, std::size_t first, std::size_t m,
                 std::size_t features, float* operand);
-  /// C[m, width] = A W + bias + add, as MatrixProducts::gemm, A as rounded.
+  /// C[m, width] = A W + bias + add, as MatrixProducts::gemm, A as rounded; add may be C.
   void (*forward)(const float* operand, std::size_t m, std::size_t features, const float* packed,
                   std::size_t width, const float* bias, const float* add, float* c, std::size_t ldc,
                   const Ahead* ahead);
@@ -91,7 +91,7 @@ struct PairKernels {
   /// Of hidden layers: a table of precision bf16 rounds both operands of a product to bfloat16 (sums and everything else stay
   /// float32); elsewhere the same as above.
   MatrixProducts hidden;
-  /// The same products with operands that are rounded once; null: none is faster than `hidden`.
+  /// The same products with operands that are rounded once, in every table of precision bf16; elsewhere null.
   const RoundedLayer* rounded;
 
   /// out[r, :] = u[index[r], :] + v[:].
@@ -112,7 +112,7 @@ struct PairKernels {
   void (*batch_norm_sums)(const float* z, std::size_t rows, std::size_t width, const float* scale,
                           const float* shift, const float* mean, const float* d, float* masked, double* s1,
                           double* s2);
-  /// dz (+)= c0 d + c1 + c2 (z - mean), per column.
+  /// dz (+)= c0 d + c1 + c2 (z - mean), per column; dz may be d.
   void (*batch_norm_backward)(const float* z, const float* d, std::size_t rows, std::size_t width,
                               const float* c0, const float* c1, const float* c2, const float* mean,
                               bool accumulate, float* dz);

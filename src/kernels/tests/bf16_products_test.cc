@@ -79,7 +79,7 @@ TEST_P(Bf16Products, AreThoseOfRoundedOperands) {
 
 TEST_P(Bf16Products, LayersRoundOnceWhatTheyUseTwice) {
   const RoundedLayer& layer = *fast_->rounded;
-  for (const std::size_t m : {1u, 8u, 15u, 16u, 33u, 100u, 131u}) {
+  for (const std::size_t m : {1u, 8u, 15u, 16u, 32u, 33u, 96u, 100u, 131u}) {
     for (const auto& [k, n] :
          {std::pair<std::size_t, std::size_t>{1, 8}, {8, 8}, {50, 56}, {65, 72}, {128, 128}}) {
       const std::size_t ldc = n + 16, lde = n + 8;
@@ -120,6 +120,63 @@ TEST_P(Bf16Products, LayersRoundOnceWhatTheyUseTwice) {
       expect_close(sums, expected, 1e-5, "db");
     }
   }
+}
+
+TEST_P(Bf16Products, RowsHaveTheSameBitsInBlocksOfAnySize) {
+  const RoundedLayer& layer = *fast_->rounded;
+  const std::size_t m = 96, n = 64;
+  const auto a = random_floats(m * n, 1), w = random_floats(n * n, 2), bias = random_floats(n, 3);
+  const auto more = random_floats(m * n, 4);
+  std::vector<float> packed(packed_floats(n, n));
+  fast_->hidden.pack(w.data(), n, n, packed.data());
+  const auto rows_from = [&](std::size_t first, std::size_t rows, const float* b, bool add, bool in_place) {
+    AlignedVector<float> operand(operand_floats(rows, n));
+    std::vector<float> c(more.begin() + static_cast<std::ptrdiff_t>(first * n),
+                         more.begin() + static_cast<std::ptrdiff_t>((first + rows) * n));
+    const std::vector<float> addend = c;
+    layer.begin();
+    for (std::size_t r = 0; r < rows; r += RoundedLayer::kBlockRows)
+      layer.round(a.data() + (first + r) * n, n, std::min(RoundedLayer::kBlockRows, rows - r), r, rows, n,
+                  operand.data());
+    layer.forward(operand.data(), rows, n, packed.data(), n, b,
+                  !add       ? nullptr
+                  : in_place ? c.data()
+                             : addend.data(),
+                  c.data(), n, nullptr);
+    layer.end();
+    return c;
+  };
+  for (const float* b : {static_cast<const float*>(nullptr), bias.data()}) {
+    for (const bool add : {false, true}) {
+      const std::vector<float> whole = rows_from(0, m, b, add, false);
+      EXPECT_EQ(rows_from(0, m, b, add, true), whole);
+      for (const auto& [first, rows] :
+           {std::pair<std::size_t, std::size_t>{0, 1}, {16, 12}, {32, 31}, {40, 56}}) {
+        const std::vector<float> part = rows_from(first, rows, b, add, false);
+        for (std::size_t i = 0; i < part.size(); ++i)
+          ASSERT_EQ(part[i], whole[first * n + i]) << "row " << first + i / n << " of " << rows;
+      }
+    }
+  }
+}
+
+TEST_P(Bf16Products, LayersMayNestAndHoldOtherProducts) {
+  const RoundedLayer& layer = *fast_->rounded;
+  const std::size_t m = 5, n = 32;
+  const auto a = random_floats(m * n, 1), w = random_floats(n * n, 2);
+  std::vector<float> packed(packed_floats(n, n)), c(m * n), expected(m * n);
+  AlignedVector<float> operand(operand_floats(m, n));
+  fast_->hidden.pack(w.data(), n, n, packed.data());
+  fast_->hidden.gemm(a.data(), n, m, n, packed.data(), n, nullptr, nullptr, expected.data(), n, nullptr);
+  layer.begin();
+  layer.begin();
+  layer.end();
+  fast_->hidden.gemm(a.data(), n, m, n, packed.data(), n, nullptr, nullptr, c.data(), n, nullptr);
+  EXPECT_EQ(c, expected);
+  layer.round(a.data(), n, m, 0, m, n, operand.data());
+  layer.forward(operand.data(), m, n, packed.data(), n, nullptr, nullptr, c.data(), n, nullptr);
+  layer.end();
+  EXPECT_EQ(c, expected);
 }
 
 TEST_P(Bf16Products, DeepProductsAreWhole) {

@@ -27,7 +27,7 @@ TEST_P(PairKernelParity, PackingIsTheSameToTheBit) {
 TEST_P(PairKernelParity, MatrixProducts) {
   for (const std::size_t m : {1u, 2u, 3u, 4u, 5u, 6u, 7u, 23u, 47u, 48u, 49u, 101u, 107u}) {
     for (const std::size_t k : {1u, 7u, 23u, 64u}) {
-      for (const std::size_t n : {8u, 16u, 56u, 64u}) {
+      for (const std::size_t n : {8u, 16u, 24u, 40u, 56u, 64u}) {
         const std::size_t lda = k + 3;
         const std::size_t ldc = n + 16;
         const auto a = random_floats(m * lda, m);
@@ -103,6 +103,10 @@ Outputs row_steps(const PairKernels& kernels, std::size_t rows, std::size_t widt
                                 mean.data(), accumulate, dz.data());
     floats.push_back(dz);
   }
+  dz = dd;
+  kernels.batch_norm_backward(z.data(), dz.data(), rows, width, scale.data(), shift.data(), mean.data(),
+                              mean.data(), false, dz.data());
+  floats.push_back(dz);
   kernels.row_dots(z.data(), rows, width, scale.data(), 0.25f, dots.data());
   floats.push_back(dots);
   kernels.row_dots_backward(z.data(), per_row.data(), rows, width, scale.data(), out.data(), dw.data());
@@ -116,6 +120,24 @@ Outputs row_steps(const PairKernels& kernels, std::size_t rows, std::size_t widt
 using RowShapes = std::vector<std::pair<std::size_t, std::size_t>>;
 const RowShapes kRowShapes = {{1, 32},   {3, 32}, {64, 32}, {65, 32},
                               {130, 32}, {9, 8},  {70, 56}};  // rows, width
+
+TEST_P(PairKernelParity, WhatIsFetchedAheadChangesNothing) {
+  for (const std::size_t m : {1u, 6u, 20u, 96u}) {
+    const std::size_t n = 56;
+    const auto a = random_floats(m * n, m), w = random_floats(n * n, 1),
+               later = random_floats(3 * m * n + 5, 2);
+    std::vector<float> packed(n * n), with(m * n), without(m * n);
+    fast_->inputs.pack(w.data(), n, n, packed.data());
+    Ahead ahead;
+    ahead.start[0] = later.data();
+    ahead.start[1] = later.data() + m * n;
+    ahead.count = 2;
+    ahead.floats = m * n;
+    fast_->inputs.gemm(a.data(), n, m, n, packed.data(), n, nullptr, nullptr, with.data(), n, &ahead);
+    fast_->inputs.gemm(a.data(), n, m, n, packed.data(), n, nullptr, nullptr, without.data(), n, nullptr);
+    EXPECT_EQ(with, without);
+  }
+}
 
 TEST_P(PairKernelParity, RowwiseAndColumnwiseSteps) {
   for (const auto& [rows, width] : kRowShapes) {
@@ -144,7 +166,12 @@ std::vector<std::vector<float>> layer_norm_steps(const PairKernels& kernels, std
     kernels.layer_norm_relu_backward(z.data(), rows, width, features, gain.data(), shift.data(), mean.data(),
                                      rstd.data(), dd.data(), true, dz.data(), dgain.data(), dshift.data());
   }
-  return {mean, rstd, a, dz, dgain, dshift};
+  auto in_place = d;
+  if (features > 1)
+    kernels.layer_norm_relu_backward(z.data(), rows, width, features, gain.data(), shift.data(), mean.data(),
+                                     rstd.data(), in_place.data(), false, in_place.data(), dgain.data(),
+                                     dshift.data());
+  return {mean, rstd, a, dz, dgain, dshift, in_place};
 }
 
 const RowShapes kLayerShapes = {{1, 64},  {7, 8},   {8, 8},   {50, 56}, {50, 64},
@@ -164,7 +191,8 @@ TEST(PairKernels, WiderVectorsGiveTheSameBits) {
   const PairKernels& narrow = pair_kernels("avx2");
   const PairKernels& wide = pair_kernels("avx512");
   for (const std::size_t m : {1u, 7u, 48u, 53u, 107u}) {
-    for (const auto& [k, n] : {std::pair<std::size_t, std::size_t>{5, 56}, {23, 8}, {56, 56}, {64, 80}}) {
+    for (const auto& [k, n] :
+         {std::pair<std::size_t, std::size_t>{5, 56}, {23, 8}, {56, 56}, {64, 80}, {64, 40}, {16, 24}}) {
       const auto a = random_floats(m * k, m), w = random_floats(k * n, k), bias = random_floats(n, n);
       const auto d = random_floats(m * n, 6);
       std::vector<float> packed(k * n), dw[2] = {random_floats(k * n, 7), random_floats(k * n, 7)};

@@ -46,6 +46,7 @@ class PairGradient : public ::testing::TestWithParam<Case> {
       GTEST_SKIP() << status.name << ": " << status.reason;
   }
   std::string isa() const { return std::get<0>(GetParam()); }
+  bool rounds() const { return precision_of(isa()) == "bf16"; }
   /// Widths below, at and above the padding; one theta; more thetas than a padded block; no block at all.
   std::vector<PairNetworkShape> shapes() const {
     const Norm norm = std::get<1>(GetParam());
@@ -57,6 +58,7 @@ class PairGradient : public ::testing::TestWithParam<Case> {
 };
 
 TEST_P(PairGradient, MatchesFiniteDifferencesInDouble) {
+  if (rounds()) GTEST_SKIP() << "products of " << isa() << " are rounded: see AgreesWithTheReferenceKernels";
   ThreadPool pool(2);
   for (const PairNetworkShape& shape : shapes()) {
     const Problem problem(41, shape.dim_theta, shape.dim_x, 1);
@@ -108,6 +110,19 @@ TEST_P(PairGradient, LogitsAreThoseOfTheEvaluatorAndRowsDoNotDependOnTheirBatch)
   }
 }
 
+TEST_P(PairGradient, ManyRowsOfALargeNetworkDoNotDependOnTheirBatch) {
+  // A last bit of a sum may change a rounded operand, and so all that follows: seldom enough for few or narrow rows to miss it.
+  ThreadPool pool(2);
+  const PairNetworkShape shape{
+      .dim_theta = 5, .dim_x = 8, .hidden_features = 128, .num_blocks = 3, .norm = std::get<1>(GetParam())};
+  const std::size_t rows = isa().starts_with("ref") ? 200 : 4800;
+  const Problem problem(rows, 5, 8, 1);
+  const PairEvaluator evaluate(busy_network(shape), problem.x.row(0), isa(), pool);
+  std::vector<double> logits(rows);
+  evaluate(problem.theta, logits);
+  EXPECT_EQ(with_gradient(evaluate, problem.theta).logits, logits);
+}
+
 TEST_P(PairGradient, SameBitsForAnyNumberOfThreads) {
   const PairNetworkShape shape = shapes()[0];
   const Problem problem(131, shape.dim_theta, shape.dim_x, 1);
@@ -130,10 +145,17 @@ TEST_P(PairGradient, AgreesWithTheReferenceKernels) {
     const Problem problem(50, shape.dim_theta, shape.dim_x, 1);
     const PairNetwork network = busy_network(shape);
     const Values here = with_gradient(PairEvaluator(network, problem.x.row(0), isa(), pool), problem.theta);
-    const Values ref = with_gradient(PairEvaluator(network, problem.x.row(0), "ref", pool), problem.theta);
+    const std::string truth = rounds() ? "ref_bf16" : "ref";
+    const Values ref = with_gradient(PairEvaluator(network, problem.x.row(0), truth, pool), problem.theta);
     const double size = largest_size(ref.d_theta);
-    for (std::size_t i = 0; i < 50 * shape.dim_theta; ++i)
-      ASSERT_NEAR(here.d_theta.values()[i], ref.d_theta.values()[i], 2e-6 * size);
+    // Sums in another order change rounded operands in their last of eight digits, and masks of relu.
+    std::size_t wrong = 0;
+    for (std::size_t i = 0; i < 50 * shape.dim_theta; ++i) {
+      const double difference = std::fabs(here.d_theta.values()[i] - ref.d_theta.values()[i]);
+      ASSERT_LT(difference, (rounds() ? 2e-2 : 2e-6) * size);
+      wrong += difference > 2e-6 * size;
+    }
+    EXPECT_LE(wrong, 50 * shape.dim_theta / 5);
   }
 }
 
@@ -195,7 +217,7 @@ TEST_P(PairGradient, RefusesShapesThatDoNotFit) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, PairGradient,
-                         ::testing::Combine(::testing::Values("ref", "avx2", "avx512"),
+                         ::testing::Combine(::testing::Values("ref", "avx2", "avx512", "amx", "avx2_bf16"),
                                             ::testing::Values(Norm::batch, Norm::layer, Norm::none)),
                          [](const auto& instance) {
                            return std::get<0>(instance.param) + "_" +
