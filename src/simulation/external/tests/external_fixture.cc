@@ -43,12 +43,25 @@ std::vector<int> processes_with(const std::string& token) {
   return found;
 }
 
-bool all_gone(const std::string& token) {
+namespace {
+
+template <class Condition>
+bool comes_true(const Condition& condition) {
   for (int i = 0; i < 100; ++i) {
-    if (processes_with(token).empty()) return true;
+    if (condition()) return true;
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
   return false;
+}
+
+}  // namespace
+
+bool all_gone(const std::string& token) {
+  return comes_true([&] { return processes_with(token).empty(); });
+}
+
+bool are_there(const std::string& token, std::size_t count) {
+  return comes_true([&] { return processes_with(token).size() >= count; });
 }
 
 std::size_t num_children() {

@@ -22,6 +22,8 @@ std::string unique_token();
 std::vector<int> processes_with(const std::string& token);
 // The same, waiting up to some seconds for them to go.
 bool all_gone(const std::string& token);
+// At least so many processes with `token`; waits, as one that replaces itself has no name for a moment.
+bool are_there(const std::string& token, std::size_t count);
 // Children of this process that have ended and were not reaped, and those that live.
 std::size_t num_children();
 

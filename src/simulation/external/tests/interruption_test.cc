@@ -77,8 +77,7 @@ TEST_P(Interruption, SimulatorsDieWithAKilledOwner) {
         rows.tasks, [](RowResult&&) {}, StopRequest());
     _exit(1);
   }
-  for (int i = 0; i < 400 && processes_with(mark_of(call)).size() < 2; ++i)
-    std::this_thread::sleep_for(std::chrono::milliseconds(25));
+  EXPECT_TRUE(are_there(mark_of(call), 2));
   EXPECT_EQ(processes_with(mark_of(call)).size(), 2u) << "the simulator and its child in another session";
   kill(owner, SIGKILL);
   ASSERT_EQ(waitpid(owner, nullptr, 0), owner);

@@ -128,7 +128,7 @@ TEST_F(Processes, EndWithEverythingTheyStarted) {
                            " &) & sleep 0.3; echo ready; wait"),
                      ChildProcess::Input::nothing);
   while (child.output().empty() && child.seconds() < 20.0) child.pump(0.1);
-  EXPECT_GE(processes_with(token).size(), 4u);
+  EXPECT_TRUE(are_there(token, 4));
   child.end(0.0);
   EXPECT_EQ(child.state(), ChildProcess::State::ended);
   EXPECT_EQ(processes_with(token), std::vector<int>());
@@ -153,7 +153,7 @@ TEST_F(Processes, AreLostWithTheirSupervisorButDoNotOutliveIt) {
                      shell("sh -c 'sleep 600; :' " + token + " & echo $PPID; sleep 600; : " + token),
                      ChildProcess::Input::nothing);
   while (child.output().empty() && child.seconds() < 20.0) child.pump(0.1);
-  EXPECT_GE(processes_with(token).size(), 2u);
+  EXPECT_TRUE(are_there(token, 2));
   kill(std::stoi(child.output()), SIGKILL);
   while (!child.is_over() && child.seconds() < 20.0) child.pump(0.1);
   EXPECT_EQ(child.state(), ChildProcess::State::lost);
@@ -181,7 +181,7 @@ TEST(Supervisors, DieWithTheirOwnerAndTakeTheirProgramsAlong) {
   char byte;
   ASSERT_EQ(read(ready[0], &byte, 1), 1);
   close(ready[0]);
-  EXPECT_GE(processes_with(token).size(), 2u);
+  EXPECT_TRUE(are_there(token, 2));
   kill(owner, SIGKILL);
   ASSERT_EQ(waitpid(owner, nullptr, 0), owner);
   EXPECT_TRUE(all_gone(token));
