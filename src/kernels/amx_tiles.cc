@@ -1,4 +1,5 @@
-// Products of tiles with bf16 operands and float32 sums. Compiled with its own flags: nothing here may be inlined into other files, so no std containers.
+// Products of tiles with bf16 operands and float32 sums. Compiled with its own flags: nothing here may be inlined
+// into other files, so no std containers.
 #include "kernels/amx_tiles.h"
 
 #include "kernels/fetch_ahead.h"

@@ -1,8 +1,8 @@
 #pragma once
 
-// Matrices of 16-bit numbers in tiles of 1 KB, sixteen rows of 32 numbers. A tile of the left operand has 16 rows and 32 numbers of the depth
-// that a product sums over; one of the right operand has 16 pairs of that depth and 16 columns, the two numbers of a pair side by
-// side. Only files of AMX include this: all have the same flags.
+// Matrices of 16-bit numbers in tiles of 1 KB, sixteen rows of 32 numbers. A tile of the left operand has 16 rows and
+// 32 numbers of the depth that a product sums over; one of the right operand has 16 pairs of that depth and 16
+// columns, the two numbers of a pair side by side. Only files of AMX include this: all have the same flags.
 #include <immintrin.h>
 
 #include <cstddef>
@@ -30,8 +30,8 @@ class Tiles {
   static void end();
 };
 
-/// Units that multiply tiles fall asleep when they had nothing to do for some 500 cycles, and take a thousand and more to wake up: what
-/// comes between products has a product now and then whose result nobody wants. Tiles must be in use.
+/// Units that multiply tiles fall asleep when they had nothing to do for some 500 cycles, and take a thousand and more to
+/// wake up: what comes between products has a product now and then whose result nobody wants. Tiles must be in use.
 inline void stay_awake() { _tile_dpbf16ps(0, 4, 6); }
 
 inline std::size_t least(std::size_t a, std::size_t b) { return a < b ? a : b; }

@@ -1,5 +1,6 @@
-// AVX-512F, float32: what goes through rows of features, in the order of AVX2, so that both give the same bits. Packing and Adam are those of
-// AVX2. Compiled with its own flags: nothing here may be inlined into other files, so no std containers.
+// AVX-512F, float32: what goes through rows of features, in the order of AVX2, so that both give the same bits.
+// Packing and Adam are those of AVX2. Compiled with its own flags: nothing here may be inlined into other files, so
+// no std containers.
 #include <immintrin.h>
 
 #include <cstddef>

@@ -35,10 +35,9 @@ struct Buffers {
   float* a = nullptr;
   /// Tables with a RoundedLayer: the rounded input of each of the 2 num_blocks layers (kept for the way back), or one for all.
   std::vector<float*> operands;
-  float* work = nullptr;  // and room for its way back
-  float* d = nullptr;     // gradient inside a block
-  float* e =
-      nullptr;  // second gradient inside a block; may be `a`, which first_linear_backward() then overwrites
+  float* work = nullptr;      // and room for its way back
+  float* d = nullptr;         // gradient inside a block
+  float* e = nullptr;         // second gradient inside a block; may be `a`, which is then overwritten
   float* dz = nullptr;        // gradient of the residual stream
   Ahead ahead;                // what the tile after this one reads, where that is not in cache
   float* row_mean = nullptr;  // layer norm: [2 num_blocks][rows]
@@ -63,8 +62,8 @@ class RoundedSession {
   const RoundedLayer* layer_;
 };
 
-/// The stages of a forward and backward pass over one tile, all of them in a RoundedSession. A fused pass calls all of them for one tile while it is in cache;
-/// exact batch norm calls one stage for all tiles, then the next.
+/// The stages of a forward and backward pass over one tile, all of them in a RoundedSession. A fused pass calls all of them for one tile
+/// while it is in cache; exact batch norm calls one stage for all tiles, then the next.
 ///
 /// On the way back `gradient` may be null: then only the gradients of the activations are computed, and `a` need not be activated.
 class Pass {
