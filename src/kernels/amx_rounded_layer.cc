@@ -150,7 +150,8 @@ void backward(const float* operand, std::size_t m, std::size_t features, std::si
               const Ahead* ahead) {
   const Work at(work, m, width);
   transpose_left(reinterpret_cast<const std::uint16_t*>(operand), m, features, at.transposed);
-  multiply_all(at.transposed, features, at.down, at.right, at.down * kTile, width, nullptr, dw, dw, width);
+  multiply_all(at.transposed, features, at.down, at.right, at.down * kTile, width, nullptr, dw, dw, width,
+               ahead);
   // Features and width have as many tiles.
   multiply_all(at.left, m, tiles_of(width), reinterpret_cast<const std::uint16_t*>(packed_transposed),
                tiles_of(width) * kTile, width, nullptr, nullptr, e, lde, ahead);

@@ -9,18 +9,29 @@
 namespace nrec {
 namespace {  // every file that includes this has its own, compiled with its own flags
 
-/// Fetches an Ahead into the second cache, some of it at each of about `parts` calls of some(), what is left at rest().
+/// Fetches a share of an Ahead into the second cache, some of it at each of about `parts` calls of some(), what is left at rest().
 class Fetch {
  public:
-  Fetch(const Ahead* ahead, std::size_t parts)
-      : ahead_(ahead),
-        floats_(ahead ? ahead->floats : 0),
-        step_((floats_ / (parts ? parts : 1) / kLine + 1) * kLine) {}
+  Fetch(const Ahead* ahead, std::size_t parts) : ahead_(ahead) {
+    if (!ahead) return;
+    at_ = ahead->fetched;
+    const std::size_t share = lines(ahead->floats, static_cast<std::size_t>(ahead->shares));
+    end_ = at_ + share < ahead->floats ? at_ + share : ahead->floats;
+    step_ = lines(end_ - at_, parts);
+  }
 
-  void some() { to(at_ + step_ < floats_ ? at_ + step_ : floats_); }
-  void rest() { to(floats_); }
+  void some() { to(at_ + step_ < end_ ? at_ + step_ : end_); }
+  void rest() {
+    to(end_);
+    if (ahead_) ahead_->fetched = end_;
+  }
 
  private:
+  static constexpr std::size_t kLine = 64 / sizeof(float);
+  /// A part of `floats`, in whole lines.
+  static std::size_t lines(std::size_t floats, std::size_t parts) {
+    return (floats / (parts ? parts : 1) / kLine + 1) * kLine;
+  }
   void to(std::size_t end) {
     for (; at_ < end; at_ += kLine) {
       for (int i = 0; i < ahead_->count; ++i)
@@ -28,9 +39,8 @@ class Fetch {
     }
   }
 
-  static constexpr std::size_t kLine = 64 / sizeof(float);
   const Ahead* ahead_;
-  std::size_t floats_, step_, at_ = 0;
+  std::size_t at_ = 0, end_ = 0, step_ = 0;
 };
 
 }  // namespace

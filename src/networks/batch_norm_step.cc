@@ -81,7 +81,7 @@ void PairEngine::batch_norm_coefficients(PairNetwork& network, std::size_t i, in
 
 void PairEngine::resize_whole_step(std::size_t blocks, std::size_t pairs) {
   step_z_.resize(blocks > 0 ? blocks - 1 : 0);
-  step_t_.resize(blocks);
+  step_t_.resize(keeps_t() ? blocks : 0);
   for (auto& z : step_z_) z.resize(pairs * width_);
   for (auto& t : step_t_) t.resize(pairs * width_);
   step_d_.resize(pairs * width_);
@@ -94,7 +94,7 @@ void PairEngine::resize_whole_step(std::size_t blocks, std::size_t pairs) {
 }
 
 template <class Stages>
-void PairEngine::pass_over_groups(const Parts& parts, const Stages& stages) {
+void PairEngine::pass_over_groups(const Parts& parts, int products, const Stages& stages) {
   for (Lane& lane : lanes_) std::fill(lane.sums.begin(), lane.sums.end(), 0.0);
   for_groups([&](const Group& group, std::size_t lane, std::size_t worker) {
     Scratch& scratch = scratch_[worker];
@@ -102,6 +102,7 @@ void PairEngine::pass_over_groups(const Parts& parts, const Stages& stages) {
     if (&group != &groups_.back()) {
       const Group& next = (&group)[1];
       ahead.floats = next.num_rows * columns_ * width_;
+      ahead.shares = products;
       for (const AlignedVector<float>* part : parts) {
         if (part) ahead.start[ahead.count++] = part->data() + next.first_row * columns_ * width_;
       }
@@ -116,6 +117,13 @@ void PairEngine::block_input(const WholeStep& step, std::size_t i, const Tile& t
   if (i == 0) forward_input(step.batch, tile.group, tile.buffers.z[0]);
 }
 
+/// t[i] where it is not kept, from z[i].
+void PairEngine::inner_layer(const WholeStep& step, std::size_t i, const Tile& tile) const {
+  if (keeps_t()) return;
+  step.pass.activate(i, 0, tile.rows, tile.buffers);
+  step.pass.first_linear(i, tile.rows, tile.buffers);
+}
+
 PairEngine::Parts PairEngine::parts_of_stream(std::size_t i) const {
   if (i == 0) return {};
   return {kept_t(i - 1), kept_z(i - 1), kept_z(i)};
@@ -125,6 +133,7 @@ PairEngine::Parts PairEngine::parts_of_stream(std::size_t i) const {
 void PairEngine::residual_stream(const WholeStep& step, std::size_t i, const Tile& tile) const {
   if (i == 0) return block_input(step, 0, tile);
   block_input(step, i - 1, tile);
+  inner_layer(step, i - 1, tile);
   step.pass.activate(i - 1, 1, tile.rows, tile.buffers);
   step.pass.second_linear(i - 1, tile.rows, tile.buffers);
 }
@@ -156,12 +165,12 @@ void PairEngine::norm_backward(std::size_t i, int which, const Tile& tile) const
 /// Up to the input of the last block's second linear layer; the statistics of all layers.
 void PairEngine::batch_norm_forward(const WholeStep& step) {
   for (std::size_t i = 0; i < step.blocks; ++i) {
-    pass_over_groups(parts_of_stream(i), [&](const Tile& tile) {
+    pass_over_groups(parts_of_stream(i), keeps_t() ? 1 : 2, [&](const Tile& tile) {
       residual_stream(step, i, tile);
       add_moments(step, i, 0, tile);
     });
     finish_batch_statistics(step.network, i, 0);
-    pass_over_groups({kept_z(i), kept_t(i)}, [&](const Tile& tile) {
+    pass_over_groups({kept_z(i), kept_t(i)}, 1, [&](const Tile& tile) {
       block_input(step, i, tile);
       step.pass.activate(i, 0, tile.rows, tile.buffers);
       step.pass.first_linear(i, tile.rows, tile.buffers);
@@ -177,7 +186,7 @@ void PairEngine::batch_norm_turn(const WholeStep& step) {
   Parts parts = parts_of_stream(step.blocks);
   parts[2] = &step_d_;  // kept_z() has none there
   parts[3] = &step_dz_;
-  pass_over_groups(parts, [&](const Tile& tile) {
+  pass_over_groups(parts, keeps_t() ? 2 : 4, [&](const Tile& tile) {
     float* logits = tile.scratch.logits.data();
     float* d_logits = tile.scratch.d_logits.data();
     residual_stream(step, step.blocks, tile);
@@ -202,21 +211,26 @@ void PairEngine::back_to_block(const WholeStep& step, std::size_t i, const Tile&
 void PairEngine::batch_norm_backward(const WholeStep& step) {
   for (std::size_t i = step.blocks; i-- > 0;) {
     batch_norm_coefficients(step.network, i, 1);
-    pass_over_groups({kept_t(i), kept_z(i), &step_d_}, [&](const Tile& tile) {
-      norm_backward(i, 1, tile);
+    pass_over_groups({kept_t(i), kept_z(i), &step_d_}, keeps_t() ? 1 : 3, [&](const Tile& tile) {
       block_input(step, i, tile);
       step.pass.activate(i, 0, tile.rows, tile.buffers);
+      if (!keeps_t()) step.pass.first_linear(i, tile.rows, tile.buffers);
+      norm_backward(i, 1, tile);
       step.pass.first_linear_backward(i, tile.rows, tile.buffers, tile.lane.gradient.data());
       add_norm_sums(i, 0, tile);
     });
     batch_norm_coefficients(step.network, i, 0);
-    pass_over_groups({kept_z(i), i > 0 ? kept_t(i - 1) : nullptr, &step_d_, &step_dz_},
-                     [&](const Tile& tile) {
-                       block_input(step, i, tile);
-                       norm_backward(i, 0, tile);
-                       if (i > 0) step.pass.activate(i - 1, 1, tile.rows, tile.buffers);
-                       back_to_block(step, i, tile);
-                     });
+    const AlignedVector<float>* in_front = i == 0 ? nullptr : keeps_t() ? kept_t(i - 1) : kept_z(i - 1);
+    pass_over_groups({kept_z(i), in_front, &step_d_, &step_dz_}, keeps_t() ? 1 : 3, [&](const Tile& tile) {
+      block_input(step, i, tile);
+      norm_backward(i, 0, tile);
+      if (i > 0) {
+        if (!keeps_t()) block_input(step, i - 1, tile);
+        inner_layer(step, i - 1, tile);
+        step.pass.activate(i - 1, 1, tile.rows, tile.buffers);
+      }
+      back_to_block(step, i, tile);
+    });
   }
 }
 

@@ -65,8 +65,8 @@ void PairEngine::resize_scratch(const PairNetwork& network, std::size_t rows, bo
   const std::size_t blocks = network.shape().num_blocks;
   const std::size_t size = rows * width_;
   for (Scratch& scratch : scratch_) {
-    // Whole-step batch norm has only `a`, z[0] and z.back() per thread; all else lives in the step's own memory.
-    const std::size_t count = whole_step_in_memory ? 3 : 2 * blocks + 4;
+    // Whole-step batch norm has only `a`, z[0], z.back() and what it makes again per thread; all else lives in the step's own memory.
+    const std::size_t count = !whole_step_in_memory ? 2 * blocks + 4 : keeps_t() ? 3 : 4;
     const std::size_t operand = tile::Pass::operand_room(kernels_, rows, width_);
     const std::size_t work = tile::Pass::work_room(kernels_, rows, width_);
     const std::size_t operands =
@@ -94,6 +94,7 @@ void PairEngine::resize_scratch(const PairNetwork& network, std::size_t rows, bo
     if (whole_step_in_memory) {
       b.z.front() = take();
       if (blocks > 0) b.z.back() = take();
+      if (!keeps_t()) b.t.assign(blocks, take());
       continue;
     }
     for (float*& z : b.z) z = take();

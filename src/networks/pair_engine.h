@@ -80,15 +80,16 @@ class PairEngine final : public PairNetworkStep {
   void batch_norm_backward(const WholeStep& step);
   void back_to_block(const WholeStep& step, std::size_t i, const Tile& tile);
   void block_input(const WholeStep& step, std::size_t i, const Tile& tile) const;
+  void inner_layer(const WholeStep& step, std::size_t i, const Tile& tile) const;
   void residual_stream(const WholeStep& step, std::size_t i, const Tile& tile) const;
   void add_moments(const WholeStep& step, std::size_t i, int which, const Tile& tile) const;
   void add_norm_sums(std::size_t i, int which, const Tile& tile) const;
   void norm_backward(std::size_t i, int which, const Tile& tile) const;
   /// Parts of the step's memory that a pass works on; null: none.
   using Parts = std::array<const AlignedVector<float>*, Ahead::kMost>;
-  /// stages(tile) for every group; while one is computed, `parts` of the next come from memory.
+  /// stages(tile) for every group; while its `products` are computed, `parts` of the next come from memory.
   template <class Stages>
-  void pass_over_groups(const Parts& parts, const Stages& stages);
+  void pass_over_groups(const Parts& parts, int products, const Stages& stages);
   /// Those of the residual stream in front of block i; z[0] is not kept, and that behind the last block neither.
   const AlignedVector<float>* kept_z(std::size_t i) const {
     return i == 0 || i > step_z_.size() ? nullptr : &step_z_[i - 1];
@@ -97,6 +98,9 @@ class PairEngine final : public PairNetworkStep {
     return i < step_t_.size() ? &step_t_[i] : nullptr;
   }
   Parts parts_of_stream(std::size_t i) const;
+  /// Rounded products take less time than what they compute takes to come from memory: then the output of a block's first layer is made
+  /// again where it is wanted.
+  bool keeps_t() const { return kernels_.rounded == nullptr; }
   void resize_whole_step(std::size_t blocks, std::size_t pairs);
   /// The thread's buffers, pointed at the group's part of the step's memory.
   const tile::Buffers& step_buffers(const Group& group, Scratch& scratch);

@@ -27,7 +27,9 @@ struct Ahead {
   static constexpr int kMost = 4;
   const float* start[kMost] = {};
   int count = 0;
-  std::size_t floats = 0;  // from each start
+  std::size_t floats = 0;           // from each start
+  int shares = 1;                   // products that fetch it, each a share
+  mutable std::size_t fetched = 0;  // floats
 };
 
 /// Products with the weights of a layer. `packed` holds packed_floats(k, n) and is read by the table that made it.
