@@ -98,8 +98,8 @@ class PairEngine final : public PairNetworkStep {
     return i < step_t_.size() ? &step_t_[i] : nullptr;
   }
   Parts parts_of_stream(std::size_t i) const;
-  /// Rounded products take less time than what they compute takes to come from memory: then the output of a block's first layer is made
-  /// again where it is wanted.
+  /// Rounded products of AMX take less time than what they compute takes to come from memory: then the output of a block's first
+  /// layer is made again where it is wanted. Those in software do the same, so that it is tested on any machine.
   bool keeps_t() const { return kernels_.rounded == nullptr; }
   void resize_whole_step(std::size_t blocks, std::size_t pairs);
   /// The thread's buffers, pointed at the group's part of the step's memory.

@@ -54,8 +54,9 @@ inline constexpr std::size_t operand_floats(std::size_t rows, std::size_t column
   return (rows + 31) / 32 * 32 * ((columns + 31) / 32 * 32) / 2;
 }
 
-/// A hidden layer, W[features, width] with width = padded_features(features) and padding columns of zeros, whose operands are rounded once and used several
-/// times, in an order of their own. A thread calls begin() before and end() after what it does with one; pairs may nest.
+/// A hidden layer, W[features, width] with width = padded_features(features) and padding columns of zeros, whose operands
+/// are rounded once and used several times, in an order of their own. A thread calls begin() before and end() after what it
+/// does with one; pairs may nest.
 struct RoundedLayer {
   /// Rows that are rounded at once, right after they were computed: few enough to be in the first cache, and for the units that
   /// multiply tiles not to fall asleep in between.
