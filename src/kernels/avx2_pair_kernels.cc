@@ -295,8 +295,8 @@ void row_dots_backward(const float* z, const float* d, std::size_t rows, std::si
   for (std::size_t r = 0; r < rows; ++r, z += width, dz += width) {
     const __m256 value = _mm256_set1_ps(d[r]);
     for (std::size_t c = 0; c < width; c += kLanes) {
-      _mm256_storeu_ps(dz + c, _mm256_mul_ps(value, _mm256_loadu_ps(w + c)));
       _mm256_storeu_ps(dw + c, _mm256_fmadd_ps(value, _mm256_loadu_ps(z + c), _mm256_loadu_ps(dw + c)));
+      _mm256_storeu_ps(dz + c, _mm256_mul_ps(value, _mm256_loadu_ps(w + c)));
     }
   }
 }

@@ -332,8 +332,8 @@ void row_dots_backward(const float* z, const float* d, std::size_t rows, std::si
     __m512 sum = lanes.load(dw + c);
     for (std::size_t r = 0; r < rows; ++r) {
       const __m512 value = _mm512_set1_ps(d[r]);
-      lanes.store(dz + r * width + c, _mm512_mul_ps(value, weights));
       sum = _mm512_fmadd_ps(value, lanes.load(z + r * width + c), sum);
+      lanes.store(dz + r * width + c, _mm512_mul_ps(value, weights));
     }
     lanes.store(dw + c, sum);
   });

@@ -173,8 +173,8 @@ void row_dots_backward(const float* z, const float* d, std::size_t rows, std::si
   for (std::size_t c = 0; c < width; ++c) {
     double sum = dw[c];
     for (std::size_t r = 0; r < rows; ++r) {
-      dz[r * width + c] = d[r] * w[c];
       sum += static_cast<double>(d[r]) * z[r * width + c];
+      dz[r * width + c] = d[r] * w[c];
     }
     dw[c] = static_cast<float>(sum);
   }

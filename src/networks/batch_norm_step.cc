@@ -15,14 +15,16 @@ struct PairEngine::WholeStep {
   std::size_t blocks;
 };
 
-const tile::Buffers& PairEngine::step_buffers(const Group& group, Scratch& scratch) {
-  const std::size_t offset = group.first_row * columns_ * width_;
+/// With the thread's buffers, pointed at the group's part of the step's memory. What the last block puts out lies where its gradient will.
+PairEngine::Tile PairEngine::tile_of(const Group& group, Lane& lane, Scratch& scratch) {
+  const std::size_t offset = start_of(group);
   tile::Buffers& b = scratch.buffers;
   for (std::size_t i = 0; i < step_z_.size(); ++i) b.z[i + 1] = step_z_[i].data() + offset;
   for (std::size_t i = 0; i < step_t_.size(); ++i) b.t[i] = step_t_[i].data() + offset;
   b.d = step_d_.data() + offset;
   b.dz = step_dz_.data() + offset;
-  return b;
+  if (b.z.size() > 1) b.z.back() = b.dz;
+  return {group, group.pairs(), b, lane, scratch};
 }
 
 std::vector<double>& PairEngine::add_sums() {
@@ -97,17 +99,16 @@ template <class Stages>
 void PairEngine::pass_over_groups(const Parts& parts, int products, const Stages& stages) {
   for (Lane& lane : lanes_) std::fill(lane.sums.begin(), lane.sums.end(), 0.0);
   for_groups([&](const Group& group, std::size_t lane, std::size_t worker) {
-    Scratch& scratch = scratch_[worker];
-    Ahead& ahead = scratch.buffers.ahead;
+    Ahead& ahead = scratch_[worker].buffers.ahead;
     if (&group != &groups_.back()) {
       const Group& next = (&group)[1];
-      ahead.floats = next.num_rows * columns_ * width_;
+      ahead.floats = next.pairs() * width_;
       ahead.shares = products;
       for (const AlignedVector<float>* part : parts) {
-        if (part) ahead.start[ahead.count++] = part->data() + next.first_row * columns_ * width_;
+        if (part) ahead.start[ahead.count++] = part->data() + start_of(next);
       }
     }
-    stages(Tile{group, group.num_rows * columns_, step_buffers(group, scratch), lanes_[lane], scratch});
+    stages(tile_of(group, lanes_[lane], scratch_[worker]));
     ahead = {};  // of no use to what comes after this pass
   });
 }
@@ -122,6 +123,13 @@ void PairEngine::inner_layer(const WholeStep& step, std::size_t i, const Tile& t
   if (keeps_t()) return;
   step.pass.activate(i, 0, tile.rows, tile.buffers);
   step.pass.first_linear(i, tile.rows, tile.buffers);
+}
+
+/// `a` in front of the second layer of block i.
+void PairEngine::second_activations(const WholeStep& step, std::size_t i, const Tile& tile) const {
+  if (!keeps_t()) block_input(step, i, tile);
+  inner_layer(step, i, tile);
+  step.pass.activate(i, 1, tile.rows, tile.buffers);
 }
 
 PairEngine::Parts PairEngine::parts_of_stream(std::size_t i) const {
@@ -187,14 +195,30 @@ void PairEngine::batch_norm_turn(const WholeStep& step) {
   parts[2] = &step_d_;  // kept_z() has none there
   parts[3] = &step_dz_;
   pass_over_groups(parts, keeps_t() ? 2 : 4, [&](const Tile& tile) {
-    float* logits = tile.scratch.logits.data();
-    float* d_logits = tile.scratch.d_logits.data();
+    const Group& group = tile.group;
     residual_stream(step, step.blocks, tile);
-    step.pass.output(tile.rows, tile.buffers, logits);
-    tile.lane.loss += row_losses(tile.group, step.loss, logits, d_logits, scale);
-    step.pass.output_backward(tile.rows, tile.buffers, d_logits, tile.lane.gradient.data());
-    back_to_block(step, step.blocks, tile);
+    step.pass.output(tile.rows, tile.buffers, tile.scratch.logits.data() + group.first_column);
+    if (group.first_column + group.num_columns < columns_) return;  // the loss is one of whole rows
+    tile.lane.loss += row_losses(group.first_row, group.num_rows, step.loss, tile.scratch.logits.data(),
+                                 tile.scratch.d_logits.data(), scale);
+    if (pieces_ == 1) return back_from_logits(step, tile);
+    for (const Group* piece = &group - (pieces_ - 1); piece <= &group; ++piece) {
+      const Tile again = tile_of(*piece, tile.lane, tile.scratch);
+      if (step.blocks > 0) {
+        second_activations(step, step.blocks - 1, again);
+      } else {
+        block_input(step, 0, again);
+      }
+      back_from_logits(step, again);
+    }
   });
+}
+
+/// With the activations of the last block's second layer in `a`.
+void PairEngine::back_from_logits(const WholeStep& step, const Tile& tile) {
+  step.pass.output_backward(tile.rows, tile.buffers, tile.scratch.d_logits.data() + tile.group.first_column,
+                            tile.lane.gradient.data());
+  back_to_block(step, step.blocks, tile);
 }
 
 /// From the gradient of z[i] to that of what is in front of it: the second linear layer of block i - 1 (whose `a` is
@@ -224,11 +248,7 @@ void PairEngine::batch_norm_backward(const WholeStep& step) {
     pass_over_groups({kept_z(i), in_front, &step_d_, &step_dz_}, keeps_t() ? 1 : 3, [&](const Tile& tile) {
       block_input(step, i, tile);
       norm_backward(i, 0, tile);
-      if (i > 0) {
-        if (!keeps_t()) block_input(step, i - 1, tile);
-        inner_layer(step, i - 1, tile);
-        step.pass.activate(i - 1, 1, tile.rows, tile.buffers);
-      }
+      if (i > 0) second_activations(step, i - 1, tile);
       back_to_block(step, i, tile);
     });
   }

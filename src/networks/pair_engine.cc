@@ -38,19 +38,30 @@ PairEngine::PairEngine(std::string_view isa, ThreadPool& pool)
       lanes_(kNumLanes),
       scratch_(static_cast<std::size_t>(pool.num_threads())) {}
 
+void PairEngine::cut_into_groups(std::size_t rows, bool may_cut_rows) {
+  const std::size_t per_group = std::max<std::size_t>(1, kGroupPairs / columns_);
+  const std::size_t piece = may_cut_rows && columns_ > 2 * kGroupPairs ? kPiecePairs : columns_;
+  pieces_ = (columns_ + piece - 1) / piece;
+  group_pairs_ = per_group * piece;
+  groups_.clear();
+  for (std::size_t first = 0; first < rows; first += per_group) {
+    for (std::size_t column = 0; column < columns_; column += piece)
+      groups_.push_back(
+          {first, std::min(per_group, rows - first), column, std::min(piece, columns_ - column)});
+  }
+  lane_first_.resize(kNumLanes + 1);
+  for (std::size_t lane = 0; lane <= kNumLanes; ++lane)
+    lane_first_[lane] = groups_.size() / pieces_ * lane / kNumLanes * pieces_;
+}
+
 void PairEngine::prepare(const PairNetwork& network, const PairBatch& batch, bool backward) {
   check_batch(network, batch);
   columns_ = batch.candidates.cols;
   width_ = network.width();
-  const std::size_t rows = batch.x.rows;
-  const std::size_t per_group = std::max<std::size_t>(1, kGroupPairs / columns_);
-  groups_.clear();
-  for (std::size_t first = 0; first < rows; first += per_group)
-    groups_.push_back({first, std::min(per_group, rows - first)});
-  lane_first_.resize(kNumLanes + 1);
-  for (std::size_t lane = 0; lane <= kNumLanes; ++lane) lane_first_[lane] = groups_.size() * lane / kNumLanes;
+  const bool whole_step = backward && network.shape().norm == Norm::batch;
+  cut_into_groups(batch.x.rows, whole_step);
   packed_.pack(network, kernels_, backward);
-  resize_scratch(network, per_group * columns_, backward && network.shape().norm == Norm::batch);
+  resize_scratch(network, whole_step);
   input_rows(network, batch);
   if (!backward) return;
   for (Lane& lane : lanes_) {
@@ -58,23 +69,24 @@ void PairEngine::prepare(const PairNetwork& network, const PairBatch& batch, boo
     lane.sums.resize(2 * width_);
     lane.loss = 0.0;
   }
-  d_v_.resize(rows * width_);
+  d_v_.resize(batch.x.rows * width_);
 }
 
-void PairEngine::resize_scratch(const PairNetwork& network, std::size_t rows, bool whole_step_in_memory) {
+void PairEngine::resize_scratch(const PairNetwork& network, bool whole_step_in_memory) {
   const std::size_t blocks = network.shape().num_blocks;
+  const std::size_t rows = group_pairs_;
   const std::size_t size = rows * width_;
   for (Scratch& scratch : scratch_) {
-    // Whole-step batch norm has only `a`, z[0], z.back() and what it makes again per thread; all else lives in the step's own memory.
-    const std::size_t count = !whole_step_in_memory ? 2 * blocks + 4 : keeps_t() ? 3 : 4;
+    // Whole-step batch norm has only `a`, z[0] and what it makes again per thread; all else lives in the step's own memory.
+    const std::size_t count = !whole_step_in_memory ? 2 * blocks + 3 : keeps_t() ? 2 : 3;
     const std::size_t operand = tile::Pass::operand_room(kernels_, rows, width_);
     const std::size_t work = tile::Pass::work_room(kernels_, rows, width_);
     const std::size_t operands =
         whole_step_in_memory && blocks > 0 ? 1 : 2 * blocks;  // kept, or one at a time
     const std::size_t room = count * size + operands * operand + work;
     if (scratch.memory.size() < room) scratch.memory.resize(room);
-    scratch.logits.resize(std::max(scratch.logits.size(), rows));
-    scratch.d_logits.resize(std::max(scratch.d_logits.size(), rows));
+    scratch.logits.resize(std::max(scratch.logits.size(), rows * pieces_));
+    scratch.d_logits.resize(std::max(scratch.d_logits.size(), rows * pieces_));
     scratch.theta_rows.resize(std::max(scratch.theta_rows.size(), rows * network.shape().dim_theta));
     scratch.row_norms.resize(std::max(scratch.row_norms.size(), 4 * blocks * rows));
     tile::Buffers& b = scratch.buffers;
@@ -93,14 +105,13 @@ void PairEngine::resize_scratch(const PairNetwork& network, std::size_t rows, bo
     b.row_rstd = b.row_mean + 2 * blocks * rows;
     if (whole_step_in_memory) {
       b.z.front() = take();
-      if (blocks > 0) b.z.back() = take();
       if (!keeps_t()) b.t.assign(blocks, take());
       continue;
     }
     for (float*& z : b.z) z = take();
     for (float*& t : b.t) t = take();
     b.d = take();
-    b.dz = take();
+    b.dz = b.z.back();  // not needed any more when its gradient is there
   }
 }
 
@@ -124,8 +135,8 @@ void PairEngine::input_rows(const PairNetwork& network, const PairBatch& batch) 
 void PairEngine::forward_input(const PairBatch& batch, const Group& group, float* z) const {
   for (std::size_t r = 0; r < group.num_rows; ++r) {
     const std::size_t b = group.first_row + r;
-    kernels_.add_rows(u_.data(), batch.candidates.row(b).data(), v_.data() + b * width_, columns_, width_,
-                      z + r * columns_ * width_);
+    kernels_.add_rows(u_.data(), batch.candidates.row(b).data() + group.first_column, v_.data() + b * width_,
+                      group.num_columns, width_, z + r * group.num_columns * width_);
   }
 }
 
@@ -136,21 +147,21 @@ void PairEngine::input_backward(const PairNetwork& network, const PairBatch& bat
   for (std::size_t r = 0; r < group.num_rows; ++r) {
     const std::size_t b = group.first_row + r;
     float* d_v = d_v_.data() + b * width_;
-    std::fill_n(d_v, width_, 0.0f);
-    kernels_.column_sums(dz + r * columns_ * width_, columns_, width_, d_v);
-    for (const std::uint32_t row : batch.candidates.row(b))
+    if (group.first_column == 0) std::fill_n(d_v, width_, 0.0f);
+    kernels_.column_sums(dz + r * group.num_columns * width_, group.num_columns, width_, d_v);
+    for (const std::uint32_t row : batch.candidates.row(b).subspan(group.first_column, group.num_columns))
       theta = std::copy_n(batch.theta.data + row * batch.theta.stride, dim, theta);
   }
-  kernels_.inputs.gemm_weights(scratch.theta_rows.data(), dim, dz, width_, group.num_rows * columns_, dim,
-                               width_, lane.gradient.data() + network.theta_in());
+  kernels_.inputs.gemm_weights(scratch.theta_rows.data(), dim, dz, width_, group.pairs(), dim, width_,
+                               lane.gradient.data() + network.theta_in());
 }
 
-double PairEngine::row_losses(const Group& group, const RowLoss& loss, const float* logits, float* d_logits,
-                              float scale) const {
+double PairEngine::row_losses(std::size_t first, std::size_t count, const RowLoss& loss, const float* logits,
+                              float* d_logits, float scale) const {
   double sum = 0.0;
-  for (std::size_t r = 0; r < group.num_rows; ++r) {
+  for (std::size_t r = 0; r < count; ++r) {
     const std::span<float> d(d_logits + r * columns_, columns_);
-    sum += loss.call(loss.context, group.first_row + r, {logits + r * columns_, columns_}, d);
+    sum += loss.call(loss.context, first + r, {logits + r * columns_, columns_}, d);
     for (float& value : d) value *= scale;
   }
   return sum;
@@ -162,10 +173,11 @@ void PairEngine::fused_step(const PairNetwork& network, const PairBatch& batch, 
   for_groups([&](const Group& group, std::size_t lane_number, std::size_t worker) {
     Scratch& scratch = scratch_[worker];
     Lane& lane = lanes_[lane_number];
-    const std::size_t rows = group.num_rows * columns_;
+    const std::size_t rows = group.pairs();
     forward_input(batch, group, scratch.buffers.z[0]);
     pass.forward(rows, scratch.buffers, scratch.logits.data());
-    lane.loss += row_losses(group, loss, scratch.logits.data(), scratch.d_logits.data(), scale);
+    lane.loss += row_losses(group.first_row, group.num_rows, loss, scratch.logits.data(),
+                            scratch.d_logits.data(), scale);
     pass.backward(rows, scratch.buffers, scratch.d_logits.data(), lane.gradient.data());
     input_backward(network, batch, group, scratch.buffers.dz, scratch, lane);
   });
@@ -223,8 +235,7 @@ void PairEngine::logits(const PairNetwork& network, const PairBatch& batch, Matr
   const tile::Pass pass(network, packed_, kernels_);
   for_groups([&](const Group& group, std::size_t, std::size_t worker) {
     forward_input(batch, group, scratch_[worker].buffers.z[0]);
-    pass.forward(group.num_rows * columns_, scratch_[worker].buffers,
-                 logits.data + group.first_row * columns_);
+    pass.forward(group.pairs(), scratch_[worker].buffers, logits.data + group.first_row * columns_);
   });
 }
 

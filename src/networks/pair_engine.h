@@ -20,6 +20,8 @@ class PairEngine final : public PairNetworkStep {
   static constexpr std::size_t kNumLanes = 16;  // fixed: sums must not depend on the machine
   static constexpr std::size_t kGroupPairs =
       96;  // about ten float buffers of this many rows fit a 512 KB cache
+  /// Exact batch norm cuts rows of more than twice kGroupPairs candidates into pieces of this many.
+  static constexpr std::size_t kPiecePairs = 128;
 
   PairEngine(std::string_view isa, ThreadPool& pool);
 
@@ -29,9 +31,11 @@ class PairEngine final : public PairNetworkStep {
   std::string_view isa() const override { return kernels_.name; }
 
  private:
+  /// Some rows of x and their candidates: all of them, or (exact batch norm) a piece of those of one row.
   struct Group {
-    std::size_t first_row;  // of x
-    std::size_t num_rows;
+    std::size_t first_row, num_rows;
+    std::size_t first_column, num_columns;
+    std::size_t pairs() const { return num_rows * num_columns; }
   };
   struct Lane {
     AlignedVector<float> gradient;  // laid out like the weights, without the x input layer
@@ -45,7 +49,8 @@ class PairEngine final : public PairNetworkStep {
   };
 
   void prepare(const PairNetwork& network, const PairBatch& batch, bool backward);
-  void resize_scratch(const PairNetwork& network, std::size_t rows, bool whole_step_in_memory);
+  void cut_into_groups(std::size_t rows, bool may_cut_rows);
+  void resize_scratch(const PairNetwork& network, bool whole_step_in_memory);
   void input_rows(const PairNetwork& network, const PairBatch& batch);
   /// body(group, lane number, worker), in order within a lane.
   template <class Body>
@@ -60,8 +65,9 @@ class PairEngine final : public PairNetworkStep {
   void forward_input(const PairBatch& batch, const Group& group, float* z) const;
   void input_backward(const PairNetwork& network, const PairBatch& batch, const Group& group, const float* dz,
                       Scratch& scratch, Lane& lane);
-  double row_losses(const Group& group, const RowLoss& loss, const float* logits, float* d_logits,
-                    float scale) const;
+  /// Of `count` rows from `first` on.
+  double row_losses(std::size_t first, std::size_t count, const RowLoss& loss, const float* logits,
+                    float* d_logits, float scale) const;
 
   void fused_step(const PairNetwork& network, const PairBatch& batch, const RowLoss& loss);
 
@@ -69,7 +75,7 @@ class PairEngine final : public PairNetworkStep {
   struct WholeStep;
   struct Tile {  // a group on its way through one pass
     const Group& group;
-    std::size_t rows;
+    std::size_t rows;  // pairs
     const tile::Buffers& buffers;
     Lane& lane;
     Scratch& scratch;
@@ -77,16 +83,19 @@ class PairEngine final : public PairNetworkStep {
   void batch_norm_step(PairNetwork& network, const PairBatch& batch, const RowLoss& loss);
   void batch_norm_forward(const WholeStep& step);
   void batch_norm_turn(const WholeStep& step);
+  void back_from_logits(const WholeStep& step, const Tile& tile);
   void batch_norm_backward(const WholeStep& step);
   void back_to_block(const WholeStep& step, std::size_t i, const Tile& tile);
   void block_input(const WholeStep& step, std::size_t i, const Tile& tile) const;
   void inner_layer(const WholeStep& step, std::size_t i, const Tile& tile) const;
+  void second_activations(const WholeStep& step, std::size_t i, const Tile& tile) const;
   void residual_stream(const WholeStep& step, std::size_t i, const Tile& tile) const;
   void add_moments(const WholeStep& step, std::size_t i, int which, const Tile& tile) const;
   void add_norm_sums(std::size_t i, int which, const Tile& tile) const;
   void norm_backward(std::size_t i, int which, const Tile& tile) const;
   /// Parts of the step's memory that a pass works on; null: none.
   using Parts = std::array<const AlignedVector<float>*, Ahead::kMost>;
+  Tile tile_of(const Group& group, Lane& lane, Scratch& scratch);
   /// stages(tile) for every group; while its `products` are computed, `parts` of the next come from memory.
   template <class Stages>
   void pass_over_groups(const Parts& parts, int products, const Stages& stages);
@@ -102,8 +111,10 @@ class PairEngine final : public PairNetworkStep {
   /// layer is made again where it is wanted. Those in software do the same, so that it is tested on any machine.
   bool keeps_t() const { return kernels_.rounded == nullptr; }
   void resize_whole_step(std::size_t blocks, std::size_t pairs);
-  /// The thread's buffers, pointed at the group's part of the step's memory.
-  const tile::Buffers& step_buffers(const Group& group, Scratch& scratch);
+  /// Where the group's pairs begin in an array of the whole step, in floats.
+  std::size_t start_of(const Group& group) const {
+    return (group.first_row * columns_ + group.first_column) * width_;
+  }
   std::vector<double>& add_sums();
   void finish_batch_statistics(PairNetwork& network, std::size_t i, int which);
   void batch_norm_coefficients(PairNetwork& network, std::size_t i, int which);
@@ -117,7 +128,9 @@ class PairEngine final : public PairNetworkStep {
   std::vector<std::size_t> lane_first_;  // kNumLanes + 1 group numbers
   std::vector<Lane> lanes_;
   std::vector<Scratch> scratch_;
-  std::size_t columns_ = 0;
+  std::size_t columns_ = 0;      // candidates of a row
+  std::size_t pieces_ = 1;       // groups that a row of x is cut into
+  std::size_t group_pairs_ = 0;  // of the largest group
   std::size_t width_ = 0;
   AlignedVector<float> u_, v_, d_v_;  // theta and x sides of the input layer per row; gradient of the x side
   // Batch norm only: activations of all pairs, and what its way back needs per column.

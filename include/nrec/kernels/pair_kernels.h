@@ -134,7 +134,7 @@ struct PairKernels {
   /// out[r] = z[r, :] . w + bias.
   void (*row_dots)(const float* z, std::size_t rows, std::size_t width, const float* w, float bias,
                    float* out);
-  /// dz[r, :] = d[r] w; dw += sum_r d[r] z[r, :].
+  /// dz[r, :] = d[r] w; dw += sum_r d[r] z[r, :]. dz may be z.
   void (*row_dots_backward)(const float* z, const float* d, std::size_t rows, std::size_t width,
                             const float* w, float* dz, float* dw);
   /// out[c] += sum_r d[r, c].

@@ -10,7 +10,7 @@ namespace {
 bool starts_a_cache_line(const void* p) { return reinterpret_cast<std::uintptr_t>(p) % 64 == 0; }
 
 TEST(AlignedVector, StartsACacheLineHoweverItCame) {
-  for (const std::size_t n : {1u, 3u, 17u, 1000u, 100000u}) {
+  for (const std::size_t n : {1u, 3u, 17u, 1000u, 100000u, 3000000u}) {
     AlignedVector<float> floats(n, 2.5f);
     AlignedVector<double> doubles(n);
     EXPECT_TRUE(starts_a_cache_line(floats.data())) << n;

@@ -2,11 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <string>
 #include <tuple>
 #include <vector>
 
+#include "networks/pair_engine.h"
 #include "networks/tests/double_network.h"
 #include "networks/tests/pair_problem.h"
 #include "nrec/core/error.h"
@@ -42,11 +44,11 @@ class PairStep : public ::testing::TestWithParam<Case> {
   }
 };
 
-/// The step of kernels `isa` on a network of that shape against finite differences in double precision.
-void expect_true_gradient(const std::string& isa, const PairNetworkShape& shape) {
-  const Problem problem(23, 3, 5, 7);
+/// The step of kernels `isa` on a network of that shape against finite differences in double precision, for every `stride`-th weight.
+void expect_true_gradient(const std::string& isa, const PairNetworkShape& shape, const Problem& problem,
+                          std::size_t stride = 1) {
   const double gamma = 2.0;
-  const ContrastiveLoss loss(LossKind::nre_c, 6, gamma, true);
+  const ContrastiveLoss loss(LossKind::nre_c, problem.batch.candidates.cols - 1, gamma, true);
   ThreadPool pool(2);
   const auto step = make_pair_step(isa, pool);
   PairNetwork network = busy_network(shape);
@@ -61,7 +63,7 @@ void expect_true_gradient(const std::string& isa, const PairNetworkShape& shape)
   for (const float g : gradient) largest = std::max(largest, static_cast<double>(std::fabs(g)));
   ASSERT_GT(largest, 1e-2);
   std::size_t checked = 0;
-  for (std::size_t i = 0; i < gradient.size(); ++i) {
+  for (std::size_t i = 0; i < gradient.size(); i += stride) {
     if (network.weights()[i] == 0.0f && gradient[i] == 0.0f) continue;  // padding
     const double saved = truth.w[i], h = 1e-6;
     truth.w[i] = saved + h;
@@ -72,7 +74,7 @@ void expect_true_gradient(const std::string& isa, const PairNetworkShape& shape)
     ASSERT_NEAR(gradient[i], (up - down) / (2 * h), 2e-5 * std::max(1.0, largest)) << "weight " << i;
     ++checked;
   }
-  EXPECT_GE(checked + 2 * 11, network.num_parameters());
+  EXPECT_GE((checked + 2 * 11) * stride, network.num_parameters());
 }
 
 TEST_P(PairStep, GradientMatchesFiniteDifferencesInDouble) {
@@ -80,7 +82,17 @@ TEST_P(PairStep, GradientMatchesFiniteDifferencesInDouble) {
     PairNetworkShape with_blocks = shape();
     with_blocks.num_blocks = num_blocks;
     SCOPED_TRACE(std::to_string(num_blocks) + " blocks");
-    expect_true_gradient(isa(), with_blocks);
+    expect_true_gradient(isa(), with_blocks, Problem(23, 3, 5, 7));
+  }
+}
+
+/// Exact batch norm goes through such rows in pieces.
+TEST_P(PairStep, GradientOfRowsOfManyCandidatesMatchesFiniteDifferencesInDouble) {
+  for (const std::size_t num_blocks : {0u, 2u}) {
+    PairNetworkShape with_blocks = shape();
+    with_blocks.num_blocks = num_blocks;
+    SCOPED_TRACE(std::to_string(num_blocks) + " blocks");
+    expect_true_gradient(isa(), with_blocks, Problem(9, 3, 5, 2 * PairEngine::kPiecePairs + 9), 7);
   }
 }
 
@@ -122,15 +134,15 @@ TEST_P(PairStep, EvaluationModeMatchesTheDoubleNetwork) {
     EXPECT_NEAR(values[problem.candidates(7, c)], logits(7, c), 1e-5 * (1 + std::fabs(logits(7, c))));
 }
 
-TEST_P(PairStepOfAnyPrecision, SameBitsForAnyNumberOfThreads) {
-  const Problem problem(131, 3, 5, 20);
-  const ContrastiveLoss loss(LossKind::nre_c, 19, 1.0, true);
+void expect_same_bits_for_any_number_of_threads(const std::string& isa, const PairNetworkShape& shape,
+                                                const Problem& problem) {
+  const ContrastiveLoss loss(LossKind::nre_c, problem.batch.candidates.cols - 1, 1.0, true);
   std::vector<float> first;
   double first_loss = 0;
   for (const int threads : {1, 2, 3, 7}) {
     ThreadPool pool(threads);
-    const auto step = make_pair_step(isa(), pool);
-    PairNetwork network = busy_network(shape());
+    const auto step = make_pair_step(isa, pool);
+    PairNetwork network = busy_network(shape);
     std::vector<float> gradient(network.weights().size());
     double value = 0;
     for (int repeat = 0; repeat < 2; ++repeat)
@@ -143,6 +155,12 @@ TEST_P(PairStepOfAnyPrecision, SameBitsForAnyNumberOfThreads) {
     EXPECT_EQ(first, gradient) << threads;
     EXPECT_EQ(first_loss, value);
   }
+}
+
+TEST_P(PairStepOfAnyPrecision, SameBitsForAnyNumberOfThreads) {
+  expect_same_bits_for_any_number_of_threads(isa(), shape(), Problem(131, 3, 5, 20));
+  expect_same_bits_for_any_number_of_threads(isa(), shape(),
+                                             Problem(35, 3, 5, 2 * PairEngine::kPiecePairs + 9));
 }
 
 TEST_P(PairStepOfAnyPrecision, RefusesShapesThatDoNotFit) {
@@ -171,11 +189,11 @@ double norm2(const std::vector<float>& values) {
 }
 
 TEST_P(Bf16PairStep, IsThatOfRoundedOperands) {
-  for (const std::size_t hidden : {11u, 50u}) {
+  for (const auto& [hidden, rows, columns] : {std::array{11, 131, 20}, {50, 131, 20}, {50, 17, 265}}) {
     PairNetworkShape size = shape();
-    size.hidden_features = hidden;
-    const Problem problem(131, 3, 5, 20);
-    const ContrastiveLoss loss(LossKind::nre_c, 19, 1.0, true);
+    size.hidden_features = static_cast<std::size_t>(hidden);
+    const Problem problem(static_cast<std::size_t>(rows), 3, 5, static_cast<std::size_t>(columns));
+    const ContrastiveLoss loss(LossKind::nre_c, static_cast<std::size_t>(columns - 1), 1.0, true);
     ThreadPool pool(2);
     std::vector<float> gradients[3];
     double losses[3];
