@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
+#include <thread>
 #include <vector>
 
 #include "nrec/core/error.h"
@@ -22,6 +24,19 @@ TEST(ThreadPool, RunsEveryTaskOnce) {
       });
       for (const auto& count : counts) ASSERT_EQ(count.load(), 1);
     }
+  }
+}
+
+TEST(ThreadPool, WakesWhoeverWaitsOrSleeps) {
+  ThreadPool pool(2);
+  for (int call = 0; call < 3000; ++call) {
+    if (call % 100 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));  // the worker sleeps
+    std::atomic<int> done{0};
+    pool.run(2, [&](std::size_t task, int) {
+      if (task == 1 && call % 100 == 50) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      done.fetch_add(1);
+    });
+    ASSERT_EQ(done.load(), 2);
   }
 }
 
