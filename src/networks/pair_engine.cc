@@ -1,6 +1,7 @@
 #include "networks/pair_engine.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "nrec/core/error.h"
@@ -39,7 +40,9 @@ PairEngine::PairEngine(std::string_view isa, ThreadPool& pool)
       scratch_(static_cast<std::size_t>(pool.num_threads())) {}
 
 void PairEngine::cut_into_groups(std::size_t rows, bool may_cut_rows) {
-  const std::size_t per_group = std::max<std::size_t>(1, kGroupPairs / columns_);
+  std::size_t per_group = std::max<std::size_t>(1, kGroupPairs / columns_);
+  const std::size_t whole_blocks = kRowBlock / std::gcd(kRowBlock, columns_);
+  if (per_group > whole_blocks) per_group -= per_group % whole_blocks;
   const std::size_t piece = may_cut_rows && columns_ > 2 * kGroupPairs ? kPiecePairs : columns_;
   pieces_ = (columns_ + piece - 1) / piece;
   group_pairs_ = per_group * piece;

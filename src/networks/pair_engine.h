@@ -19,7 +19,8 @@ class PairEngine final : public PairNetworkStep {
  public:
   static constexpr std::size_t kNumLanes = 16;  // fixed: sums must not depend on the machine
   static constexpr std::size_t kGroupPairs =
-      96;  // about ten float buffers of this many rows fit a 512 KB cache
+      96;                                      // about ten float buffers of this many rows fit a 512 KB cache
+  static constexpr std::size_t kRowBlock = 8;  // pairs that kernels take at once: groups are multiples of it
   /// Exact batch norm cuts rows of more than twice kGroupPairs candidates into pieces of this many.
   static constexpr std::size_t kPiecePairs = 128;
 
