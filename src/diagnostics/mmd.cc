@@ -7,6 +7,7 @@
 
 #include "diagnostics/pairwise_median.h"
 #include "diagnostics/two_sample.h"
+#include "kernels/gaussian_kernel.h"
 #include "nrec/core/error.h"
 #include "nrec/core/options.h"
 
@@ -21,20 +22,27 @@ Matrix<double> scaled_rows(MatrixView<const double> set, const two_sample::Scali
   return scaled;
 }
 
+Matrix<double> transposed(const Matrix<double>& set) {
+  Matrix<double> columns(set.cols(), set.rows());
+  for (std::size_t i = 0; i < set.rows(); ++i) {
+    for (std::size_t k = 0; k < set.cols(); ++k) columns(k, i) = set(i, k);
+  }
+  return columns;
+}
+
 // Sum of exp(-|a_i - b_j|^2 factor) over all pairs, or over i < j when a and b are one set. Each block of
 // rows sums into its own slot and the slots are added in order.
 double kernel_sum(const Matrix<double>& a, const Matrix<double>& b, double factor, ThreadPool& pool) {
   constexpr std::size_t kBlock = 64;
   const bool is_one_set = &a == &b;
+  const Matrix<double> columns = transposed(b);
   std::vector<double> sums((a.rows() + kBlock - 1) / kBlock, 0.0);
   pool.run(sums.size(), [&](std::size_t block, int /*worker*/) {
     double block_sum = 0.0;
     for (std::size_t i = block * kBlock; i < std::min(a.rows(), (block + 1) * kBlock); ++i) {
-      double row_sum = 0.0;
-      for (std::size_t j = is_one_set ? i + 1 : 0; j < b.rows(); ++j) {
-        row_sum += std::exp(-squared_distance(&a(i, 0), &b(j, 0), a.cols()) * factor);
-      }
-      block_sum += row_sum;
+      const std::size_t first = is_one_set ? i + 1 : 0;
+      block_sum += gaussian_kernel_sum(
+          &a(i, 0), {columns.values().data() + first, b.rows(), b.rows() - first, b.cols()}, factor);
     }
     sums[block] = block_sum;
   });

@@ -11,9 +11,9 @@
 namespace nrec {
 
 /// Which code runs a SmallMlp: `best` is the fastest one this processor has.
-enum class SmallMlpTarget { best, ref, avx2 };
+enum class SmallMlpTarget { best, ref, avx2, avx512 };
 
-/// Whether this processor (and build) can run `target`; always true for best and ref.
+/// Whether this processor (and build) can run `target`; always true for best and ref. avx2 and avx512 give the same bits.
 bool small_mlp_target_present(SmallMlpTarget target);
 
 /// Constants of the Adam optimiser with an L2 penalty on the weights (not on the biases).
@@ -36,7 +36,7 @@ struct SmallMlpAdam {
 /// Numerics float32 with float32 sums (`ref`: sums in double); logistic and logarithm in double, the
 /// probability rounded
 ///          to float32 and clipped to [eps, 1 - eps], eps = 2^-23, in the loss only; deterministic for one
-///          target
+///          target, and equal for avx2 and avx512
 /// Cost     a step is about 6 rows (num_inputs hidden + hidden^2) flop and allocates nothing; memory about
 ///          20 (hidden^2 + num_inputs hidden) + 16 max_batch hidden bytes; one object belongs to one thread
 /// Source   [Kingma2014, alg. 1 with the order of section 2]
@@ -49,7 +49,7 @@ class SmallMlp {
   SmallMlp(SmallMlp&&) noexcept;
   SmallMlp& operator=(SmallMlp&&) noexcept;
 
-  /// The code in use: "ref" or "avx2".
+  /// The code in use: "ref", "avx2" or "avx512".
   std::string_view target_name() const;
 
   /// Weights and biases as one array: W1 [num_inputs, hidden], b1 [hidden], W2 [hidden, hidden], b2 [hidden],

@@ -14,8 +14,6 @@
 namespace nrec {
 namespace {
 
-using small_mlp::kLanes;
-
 struct Free {
   void operator()(void* data) const { std::free(data); }
 };
@@ -33,22 +31,31 @@ Buffer<T> zeros(std::size_t count) {
   return Buffer<T>(data);
 }
 
-std::size_t padded(std::size_t count) { return (count + kLanes - 1) / kLanes * kLanes; }
+std::size_t vectors_of(std::size_t count, std::size_t lanes) { return (count + lanes - 1) / lanes; }
 
 // Where each weight array starts in a buffer of all weights; the same for gradients and Adam averages. W2 is
 // kept transposed, as its gradient comes out.
 struct Layout {
   std::size_t weights1, bias1, weights2_t, bias2, weights3, bias3, end;
 
-  Layout(std::size_t num_inputs, std::size_t cols, std::size_t ld)
+  Layout(std::size_t num_inputs, std::size_t cols, std::size_t ld, std::size_t lanes)
       : weights1(0),
         bias1(num_inputs * ld),
         weights2_t(bias1 + ld),
         bias2(weights2_t + cols * ld),
         weights3(bias2 + ld),
         bias3(weights3 + ld),
-        end(bias3 + kLanes) {}
+        end(bias3 + lanes) {}
 };
+
+// Half-empty registers of sixteen columns take longer than full ones of eight.
+SmallMlpTarget target_for(SmallMlpTarget wanted, std::size_t hidden) {
+  constexpr std::size_t kLeastForSixteen = 32;
+  return wanted == SmallMlpTarget::best && hidden < kLeastForSixteen &&
+                 small_mlp_target_present(SmallMlpTarget::avx2)
+             ? SmallMlpTarget::avx2
+             : wanted;
+}
 
 // `text` makes the message, only when it is needed: a training step must not allocate.
 template <class Text>
@@ -79,14 +86,14 @@ struct SmallMlp::State {
 
   State(std::size_t num_inputs_, std::size_t hidden_, std::size_t max_batch_, const SmallMlpAdam& adam_,
         SmallMlpTarget target)
-      : kernels(small_mlp::kernels_of(target)),
+      : kernels(small_mlp::kernels_of(target_for(target, hidden_))),
         adam(adam_),
         num_inputs(num_inputs_),
         hidden(hidden_),
         max_batch(max_batch_),
-        cols(padded(hidden)),
-        ld(cols / kLanes % 2 == 1 ? cols : cols + kLanes),
-        at(num_inputs, cols, ld),
+        cols(vectors_of(hidden, kernels.lanes) * kernels.lanes),
+        ld(cols / kernels.lanes % 2 == 1 ? cols : cols + kernels.lanes),
+        at(num_inputs, cols, ld, kernels.lanes),
         weights(zeros<float>(at.end)),
         grad(zeros<float>(at.end)),
         m(zeros<float>(at.end)),
@@ -99,7 +106,7 @@ struct SmallMlp::State {
         logits(zeros<float>(max_batch)),
         diff_logits(zeros<float>(max_batch)),
         active_by_column(zeros<std::int32_t>((max_batch + 3) / 4 * ld)),
-        active_by_row(zeros<std::uint8_t>(max_batch * cols / kLanes)),
+        active_by_row(zeros<std::uint8_t>(max_batch * cols / 8)),
         table(zeros<float>(small_mlp::kTableFloats)) {}
 
   // Calls visit(place in the caller's flat array, place in `weights`) for every parameter.

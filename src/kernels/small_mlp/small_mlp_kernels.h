@@ -3,17 +3,16 @@
 // The operations of one training step of a small perceptron, as a table of plain functions: one table per
 // instruction set. Included by files with their own -m flags, so it holds plain structs only.
 //
-// Layout: every array with hidden columns is row-major with `ld` floats per row, 32-byte aligned rows,
-// `cols` = hidden width rounded up to a multiple of 8. Columns beyond the true width are zero and stay zero.
+// Layout: every array with hidden columns is row-major with `ld` floats per row, rows aligned to the table's vectors,
+// `cols` = hidden width rounded up to whole vectors. Columns beyond the true width are zero and stay zero.
 
 #include <cstddef>
 #include <cstdint>
 
 namespace nrec::small_mlp {
 
-inline constexpr std::size_t kLanes = 8;  // columns are padded to a multiple of this
 inline constexpr std::size_t kTableFloats =
-    6144;  // 24 KB: subset sums of several groups of four rows, in the L1 cache
+    8192;  // at most: subset sums of several groups of four rows, in the L1 cache
 
 /// dst = max(0, src weights + bias).   src [rows, inner], weights [inner, cols], dst [rows, cols]
 struct ForwardHidden {
@@ -101,12 +100,12 @@ struct ColumnSums {
 
 /// dst = transpose of the square src.
 struct Transpose {
-  std::size_t size, ld;  // size: a multiple of kLanes
+  std::size_t size, ld;  // size: a multiple of 8
   const float* src;
   float* dst;
 };
 
-/// One Adam step on `count` weights (a multiple of kLanes), with g = (grad + weight_penalty w) scale:
+/// One Adam step on `count` weights (whole vectors), with g = (grad + weight_penalty w) scale:
 /// m = beta1 m + (1 - beta1) g, v = beta2 v + (1 - beta2) g^2, w -= step m / (sqrt(v) + epsilon).
 struct AdamStep {
   std::size_t count;
@@ -119,6 +118,7 @@ struct AdamStep {
 
 struct Kernels {
   const char* name;
+  std::size_t lanes;  // of a vector: a multiple of 8
   void (*forward_hidden)(const ForwardHidden&);
   void (*forward_logits)(const ForwardLogits&);
   void (*backward_logits)(const BackwardLogits&);
@@ -140,5 +140,10 @@ namespace avx2 {
 /// AVX2 and FMA, sums in float32.
 extern const Kernels kKernels;
 }  // namespace avx2
+
+namespace avx512 {
+/// AVX-512F, sums in float32; the same bits as avx2.
+extern const Kernels kKernels;
+}  // namespace avx512
 
 }  // namespace nrec::small_mlp

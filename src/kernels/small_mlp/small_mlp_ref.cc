@@ -107,8 +107,16 @@ double adam_step(const AdamStep& op) {
 
 }  // namespace
 
-const Kernels kKernels = {
-    "ref",           forward_hidden, forward_logits, backward_logits, backward_hidden, hidden_weight_gradient,
-    weight_gradient, column_sums,    transpose,      adam_step};
+const Kernels kKernels = {"ref",
+                          8,
+                          forward_hidden,
+                          forward_logits,
+                          backward_logits,
+                          backward_hidden,
+                          hidden_weight_gradient,
+                          weight_gradient,
+                          column_sums,
+                          transpose,
+                          adam_step};
 
 }  // namespace nrec::small_mlp::ref

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <memory>
+#include <tuple>
 #include <vector>
 
 #include "kernels/small_mlp/small_mlp_dispatch.h"
@@ -71,20 +72,23 @@ struct Size {
   std::size_t rows, inner, hidden;
 };
 
-class SmallMlpParity : public testing::TestWithParam<Size> {
+class SmallMlpParity : public testing::TestWithParam<std::tuple<SmallMlpTarget, Size>> {
  protected:
   void SetUp() override {
-    if (!small_mlp_target_present(SmallMlpTarget::avx2)) GTEST_SKIP() << "this processor has no AVX2 and FMA";
-    cols = (GetParam().hidden + kLanes - 1) / kLanes * kLanes;
-    ld = cols / kLanes % 2 == 1 ? cols : cols + kLanes;
+    const SmallMlpTarget target = std::get<0>(GetParam());
+    if (!small_mlp_target_present(target)) GTEST_SKIP() << "this processor has no such instructions";
+    fast = kernels_of(target);
+    ASSERT_STREQ(fast.name, target == SmallMlpTarget::avx2 ? "avx2" : "avx512");
+    cols = (hidden + fast.lanes - 1) / fast.lanes * fast.lanes;
+    ld = cols / fast.lanes % 2 == 1 ? cols : cols + fast.lanes;
   }
   const Kernels& ref = kernels_of(SmallMlpTarget::ref);
-  const Kernels& fast = kernels_of(SmallMlpTarget::best);
-  std::size_t rows = GetParam().rows, inner = GetParam().inner, hidden = GetParam().hidden, cols = 0, ld = 0;
+  Kernels fast = ref;
+  const Size size = std::get<1>(GetParam());
+  std::size_t rows = size.rows, inner = size.inner, hidden = size.hidden, cols = 0, ld = 0;
 };
 
 TEST_P(SmallMlpParity, ForwardAndFirstWeightGradient) {
-  ASSERT_STREQ(fast.name, "avx2");
   Aligned src(rows, inner, inner, kAnySign, 1), weights(inner, ld, hidden, kAnySign, 2),
       bias(1, ld, hidden, kAnySign, 3);
   Aligned src_abs = src.magnitude(), weights_abs = weights.magnitude(), bias_abs = bias.magnitude();
@@ -114,9 +118,9 @@ TEST_P(SmallMlpParity, OutputLayerAndMaskedProducts) {
       w3(1, ld, hidden, kAnySign, 7);
   Aligned diff_logits(1, rows, rows, kAnySign, 8), weights_t(cols, ld, hidden, kAnySign, 9);
   Aligned w3_abs = w3.magnitude(), diff_abs = diff_logits.magnitude(), weights_abs = weights_t.magnitude();
-  std::vector<std::uint8_t> by_row(rows * cols / kLanes);
-  const std::unique_ptr<std::int32_t, Free> by_column(
-      static_cast<std::int32_t*>(std::aligned_alloc(32, (rows + 3) / 4 * ld * sizeof(std::int32_t))));
+  std::vector<std::uint8_t> by_row(rows * cols / 8);
+  const std::unique_ptr<std::int32_t, Free> by_column(static_cast<std::int32_t*>(
+      std::aligned_alloc(64, ((rows + 3) / 4 * ld * sizeof(std::int32_t) + 63) / 64 * 64)));
   Aligned table(1, kTableFloats);
   const ActiveBits bits{by_row.data(), by_column.get()};
 
@@ -161,13 +165,16 @@ TEST_P(SmallMlpParity, OutputLayerAndMaskedProducts) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Sizes, SmallMlpParity,
-                         testing::Values(Size{1, 1, 1}, Size{2, 3, 8}, Size{3, 2, 20}, Size{5, 7, 17},
-                                         Size{7, 5, 50}, Size{13, 10, 31}, Size{131, 4, 40},
-                                         Size{200, 10, 100}, Size{199, 131, 60}, Size{33, 300, 130},
-                                         Size{150, 9, 90}, Size{10, 1, 333}));
+                         testing::Combine(testing::Values(SmallMlpTarget::avx2, SmallMlpTarget::avx512),
+                                          testing::Values(Size{1, 1, 1}, Size{2, 3, 8}, Size{3, 2, 20},
+                                                          Size{5, 7, 17}, Size{7, 5, 50}, Size{13, 10, 31},
+                                                          Size{131, 4, 40}, Size{200, 10, 100},
+                                                          Size{199, 131, 60}, Size{33, 300, 130},
+                                                          Size{150, 9, 90}, Size{10, 1, 333})));
 
 TEST(SmallMlpAdamStep, FollowsTheFormulaOnEveryTarget) {
-  for (const SmallMlpTarget target : {SmallMlpTarget::ref, SmallMlpTarget::best}) {
+  for (const SmallMlpTarget target : {SmallMlpTarget::ref, SmallMlpTarget::avx2, SmallMlpTarget::avx512}) {
+    if (!small_mlp_target_present(target)) continue;
     Aligned w(1, 16, 16, kAnySign, 20), grad(1, 16, 16, kAnySign, 21), m(1, 16, 16, kAnySign, 22),
         v(1, 16, 16, kRectified, 23);
     std::vector<double> w_want(16);

@@ -22,7 +22,9 @@ std::vector<float> uniform_floats(std::size_t count, double bound, std::uint64_t
 
 std::vector<SmallMlpTarget> present_targets() {
   std::vector<SmallMlpTarget> targets{SmallMlpTarget::ref};
-  if (small_mlp_target_present(SmallMlpTarget::avx2)) targets.push_back(SmallMlpTarget::avx2);
+  for (const SmallMlpTarget target : {SmallMlpTarget::avx2, SmallMlpTarget::avx512}) {
+    if (small_mlp_target_present(target)) targets.push_back(target);
+  }
   return targets;
 }
 
@@ -141,6 +143,43 @@ TEST(SmallMlp, TargetsStayTogetherOverManySteps) {
   }
 }
 
+TEST(SmallMlp, Avx512HasTheBitsOfAvx2) {
+  if (!small_mlp_target_present(SmallMlpTarget::avx512)) GTEST_SKIP() << "this processor has no AVX-512F";
+  for (const auto& [inputs, hidden] :
+       {std::pair<std::size_t, std::size_t>{2, 20}, {5, 50}, {10, 100}, {3, 131}}) {
+    const std::size_t total = 331;  // the last batch has 131 rows
+    const std::vector<float> x = uniform_floats(total * inputs, 1.7, inputs);
+    const MatrixView<const float> features(x.data(), total, inputs);
+    std::vector<std::uint8_t> labels(total);
+    std::vector<std::uint32_t> rows(total);
+    for (std::size_t i = 0; i < total; ++i) {
+      labels[i] = x[i * inputs] > 0.2f;
+      rows[i] = static_cast<std::uint32_t>(i);
+    }
+    SmallMlp avx2(inputs, hidden, 200, {}, SmallMlpTarget::avx2);
+    SmallMlp avx512(inputs, hidden, 200, {}, SmallMlpTarget::avx512);
+    EXPECT_EQ(avx512.target_name(), "avx512");
+    std::vector<float> weights = uniform_floats(avx2.num_parameters(), 0.3, 50 + inputs),
+                       others(weights.size());
+    avx2.set_parameters(weights);
+    avx512.set_parameters(weights);
+    for (int epoch = 0; epoch < 4; ++epoch) {
+      for (std::size_t first = 0; first < total; first += 200) {
+        const auto batch =
+            std::span<const std::uint32_t>(rows).subspan(first, std::min<std::size_t>(200, total - first));
+        EXPECT_EQ(avx2.train_step(features, labels, batch), avx512.train_step(features, labels, batch));
+      }
+    }
+    avx2.get_parameters(weights);
+    avx512.get_parameters(others);
+    EXPECT_EQ(weights, others) << hidden;
+    std::vector<float> p_avx2(total), p_avx512(total);
+    avx2.predict(features, rows, p_avx2);
+    avx512.predict(features, rows, p_avx512);
+    EXPECT_EQ(p_avx2, p_avx512) << hidden;
+  }
+}
+
 TEST(SmallMlp, LearnsAndForgetsOnSetParameters) {
   const std::vector<float> x = uniform_floats(600, 1.0, 9);
   const MatrixView<const float> features(x.data(), 300, 2);
@@ -198,7 +237,10 @@ TEST(SmallMlp, RefusesWrongShapes) {
 }
 
 TEST(SmallMlp, RefusesATargetThisProcessorLacks) {
-  if (small_mlp_target_present(SmallMlpTarget::avx2)) GTEST_SKIP() << "this processor has AVX2 and FMA";
+  if (small_mlp_target_present(SmallMlpTarget::avx512)) GTEST_SKIP() << "this processor has AVX-512F";
+  expect_refusal<UnsupportedError>([] { SmallMlp(2, 5, 4, {}, SmallMlpTarget::avx512); },
+                                   "target = avx512 needs a processor");
+  if (small_mlp_target_present(SmallMlpTarget::avx2)) return;
   expect_refusal<UnsupportedError>([] { SmallMlp(2, 5, 4, {}, SmallMlpTarget::avx2); },
                                    "target = avx2 needs a processor");
 }
