@@ -1,6 +1,5 @@
 #include "nrec/core/thread_pool.h"
 
-#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -15,6 +14,7 @@
 #include <immintrin.h>
 #endif
 
+#include "core/available_cores.h"
 #include "nrec/core/error.h"
 
 namespace nrec {
@@ -60,9 +60,8 @@ struct ThreadPool::State {
   std::mutex mutex;
   std::condition_variable work_ready;
   std::condition_variable work_done;
-  std::vector<std::jthread> threads;
   int num_threads = 1;
-  bool may_spin = false;  // a core for every thread
+  bool may_spin = false;  // no more threads than cores
   // These change under the mutex where somebody may sleep until they do.
   std::atomic<std::uint64_t> generation{0};  // which call to run() the workers have seen
   std::atomic<int> busy{0};                  // workers still in this generation
@@ -73,6 +72,16 @@ struct ThreadPool::State {
   Call call = nullptr;
   void* context = nullptr;
   std::exception_ptr failure;
+  std::vector<std::jthread> threads;  // the last: they are joined before anything else goes
+
+  /// Also where a thread could not be started.
+  ~State() {
+    {
+      const std::lock_guard lock(mutex);
+      quit = true;
+    }
+    work_ready.notify_all();
+  }
 
   void work(int worker) {
     const FlushDenormals flush;
@@ -112,7 +121,7 @@ ThreadPool::ThreadPool(int num_threads) : state_(std::make_unique<State>()) {
     throw DomainError("threads = " + std::to_string(num_threads) + " is outside 0.." +
                       std::to_string(kMostThreads) + "; use 0 for one thread per core");
   }
-  const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  const int cores = available_cores();
   if (num_threads == 0) num_threads = cores;
   state_->num_threads = num_threads;
   state_->may_spin = num_threads <= cores;
@@ -121,13 +130,7 @@ ThreadPool::ThreadPool(int num_threads) : state_(std::make_unique<State>()) {
     state_->threads.emplace_back([state, worker] { state->loop(worker); });
 }
 
-ThreadPool::~ThreadPool() {
-  {
-    const std::lock_guard lock(state_->mutex);
-    state_->quit = true;
-  }
-  state_->work_ready.notify_all();
-}
+ThreadPool::~ThreadPool() = default;
 
 int ThreadPool::num_threads() const { return state_->num_threads; }
 

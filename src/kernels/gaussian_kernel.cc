@@ -6,9 +6,9 @@
 
 namespace nrec {
 
-namespace {
+namespace ref {
 
-double plain_sum(const double* row, const PointColumns& points, double factor) {
+double gaussian_kernel_sum(const double* row, const PointColumns& points, double factor) {
   double sum = 0.0;
   for (std::size_t j = 0; j < points.count; ++j) {
     double distance = 0.0;
@@ -21,14 +21,14 @@ double plain_sum(const double* row, const PointColumns& points, double factor) {
   return sum;
 }
 
-}  // namespace
+}  // namespace ref
 
 double gaussian_kernel_sum(const double* row, const PointColumns& points, double factor) {
 #if defined(NREC_VECTOR_EXP)
   static const bool has_avx2 = isa_status("avx2").available;
   if (has_avx2) return avx2::gaussian_kernel_sum(row, points, factor);
 #endif
-  return plain_sum(row, points, factor);
+  return ref::gaussian_kernel_sum(row, points, factor);
 }
 
 }  // namespace nrec

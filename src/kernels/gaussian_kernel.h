@@ -13,12 +13,17 @@ struct PointColumns {
 /// Sum over the points p of exp(-factor |row - p|^2).
 ///
 /// Shapes   row [points.dims]
-/// Numerics exponentials within 4 units in the last place where the C library has vector functions; the order of the sum
-///          depends on the number of points only
+/// Numerics by avx2 where processor and C library have what it takes, otherwise by ref: sums of two machines may differ in their
+///          last bits
 double gaussian_kernel_sum(const double* row, const PointColumns& points, double factor);
 
+namespace ref {
+/// One point after the other.
+double gaussian_kernel_sum(const double* row, const PointColumns& points, double factor);
+}  // namespace ref
+
 namespace avx2 {
-/// Needs AVX2 and FMA.
+/// Four points at a time, exponentials within 4 units in the last place. Needs AVX2, FMA and a C library with vector functions.
 double gaussian_kernel_sum(const double* row, const PointColumns& points, double factor);
 }  // namespace avx2
 

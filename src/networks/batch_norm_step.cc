@@ -100,6 +100,7 @@ void PairEngine::pass_over_groups(const Parts& parts, int products, const Stages
   for (Lane& lane : lanes_) std::fill(lane.sums.begin(), lane.sums.end(), 0.0);
   for_groups([&](const Group& group, std::size_t lane, std::size_t worker) {
     Ahead& ahead = scratch_[worker].buffers.ahead;
+    ahead = {};  // a loss that throws leaves it as it was
     if (&group != &groups_.back()) {
       const Group& next = (&group)[1];
       ahead.floats = next.pairs() * width_;
@@ -194,7 +195,9 @@ void PairEngine::batch_norm_turn(const WholeStep& step) {
   Parts parts = parts_of_stream(step.blocks);
   parts[2] = &step_d_;  // kept_z() has none there
   parts[3] = &step_dz_;
-  pass_over_groups(parts, keeps_t() ? 2 : 4, [&](const Tile& tile) {
+  const int forward_products =
+      keeps_t() ? 1 : 2;  // of pieces, whose way back begins when the whole row is there
+  pass_over_groups(parts, pieces_ == 1 ? 2 * forward_products : forward_products, [&](const Tile& tile) {
     const Group& group = tile.group;
     residual_stream(step, step.blocks, tile);
     step.pass.output(tile.rows, tile.buffers, tile.scratch.logits.data() + group.first_column);

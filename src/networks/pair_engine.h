@@ -12,15 +12,16 @@ namespace nrec {
 
 /// The pair network step on one table of kernels.
 ///
-/// The x rows of a batch are cut into groups (about kGroupPairs pairs each, all candidates of a row together), groups
+/// The x rows of a batch are cut into groups (about kGroupPairs pairs each), groups
 /// into kNumLanes contiguous lanes. Layer norm and none: forward, loss and backward of a group run while its
 /// activations are in cache. Batch norm: one stage for all groups, then the sums over all pairs, then the next stage.
 class PairEngine final : public PairNetworkStep {
  public:
   static constexpr std::size_t kNumLanes = 16;  // fixed: sums must not depend on the machine
-  static constexpr std::size_t kGroupPairs =
-      96;                                      // about ten float buffers of this many rows fit a 512 KB cache
-  static constexpr std::size_t kRowBlock = 8;  // pairs that kernels take at once: groups are multiples of it
+  /// At most, of more than one row: about ten float buffers of this many rows fit a 512 KB cache.
+  static constexpr std::size_t kGroupPairs = 96;
+  /// Pairs that kernels take at once: groups of several rows are multiples of it where they can be.
+  static constexpr std::size_t kRowBlock = 8;
   /// Exact batch norm cuts rows of more than twice kGroupPairs candidates into pieces of this many.
   static constexpr std::size_t kPiecePairs = 128;
 

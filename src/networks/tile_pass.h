@@ -38,7 +38,7 @@ struct Buffers {
   float* work = nullptr;      // and room for its way back
   float* d = nullptr;         // gradient inside a block
   float* e = nullptr;         // second gradient inside a block; may be `a`, which is then overwritten
-  float* dz = nullptr;        // gradient of the residual stream
+  float* dz = nullptr;        // gradient of the residual stream; may be z.back(), which is then overwritten
   Ahead ahead;                // what the tile after this one reads, where that is not in cache
   float* row_mean = nullptr;  // layer norm: [2 num_blocks][rows]
   float* row_rstd = nullptr;

@@ -30,8 +30,9 @@ struct MmdSummary {
 /// (row and column
 ///          named), a bandwidth that is negative, nan or infinite, a median distance of 0 or beyond double,
 ///          a column that is constant in reference while z_score is on
-/// Numerics double, the median is exact; the same bits for any number of threads
-/// Cost     O((n + m)^2 d), (n + m) d doubles and at most 32 MB; 10 000 + 10 000 rows take a few seconds.
+/// Numerics double, the median is exact; the same bits for any number of threads on one machine (exponentials are those of the
+///          C library, several at a time where it can)
+/// Cost     O((n + m)^2 d), 2 (n + m) d doubles and at most 32 MB; 10 000 + 10 000 rows take a second or two.
 ///          Not reentrant for one pool.
 /// Source   [Gretton2012, eq. 3]
 MmdSummary mmd(MatrixView<const double> reference, MatrixView<const double> samples,

@@ -10,7 +10,7 @@
 
 namespace nrec {
 
-/// Which code runs a SmallMlp: `best` is the fastest one this processor has.
+/// Which code runs a SmallMlp: `best` is the fastest one this processor has for that number of hidden units.
 enum class SmallMlpTarget { best, ref, avx2, avx512 };
 
 /// Whether this processor (and build) can run `target`; always true for best and ref. avx2 and avx512 give the same bits.

@@ -23,6 +23,19 @@ TEST(AlignedVector, StartsACacheLineHoweverItCame) {
   }
 }
 
+TEST(AlignedVector, LargeOnesStartAHugePage) {
+  constexpr std::size_t kHugePage = std::size_t{2} << 20, kLarge = 4 * kHugePage;
+  for (const std::size_t bytes : {std::size_t{1}, kLarge - 1, kLarge, kLarge + 1, 5 * kHugePage}) {
+    void* start = allocate_lines(bytes);
+    EXPECT_TRUE(starts_a_cache_line(start)) << bytes;
+    if (bytes >= kLarge) {
+      EXPECT_EQ(reinterpret_cast<std::uintptr_t>(start) % kHugePage, 0u) << bytes;
+    }
+    static_cast<unsigned char*>(start)[bytes - 1] = 1;
+    free_lines(start, bytes);
+  }
+}
+
 TEST(AlignedVector, RefusesMoreThanThereIs) {
   CacheLineAllocator<double> allocator;
   EXPECT_THROW(static_cast<void>(allocator.allocate(static_cast<std::size_t>(-1) / 4)),

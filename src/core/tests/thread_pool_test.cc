@@ -1,9 +1,11 @@
 #include "nrec/core/thread_pool.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <thread>
 #include <vector>
 
@@ -50,6 +52,25 @@ TEST(ThreadPool, RethrowsTheExceptionOfATaskAndGoesOn) {
   std::atomic<int> done{0};
   pool.run(10, [&](std::size_t, int) { done.fetch_add(1); });
   EXPECT_EQ(done.load(), 10);
+}
+
+TEST(ThreadPool, SaysSoWhereThreadsCannotBeStarted) {
+  // In a process of its own, whose memory has no room for a thousand stacks.
+  const auto start_too_many = [] {
+    const rlimit room{std::size_t{600} << 20, std::size_t{600} << 20};
+    if (setrlimit(RLIMIT_AS, &room) != 0) std::_Exit(3);
+    try {
+      ThreadPool pool(1000);
+    } catch (const std::exception&) {
+      std::_Exit(0);
+    }
+    std::_Exit(4);  // all were started: the limit was none
+  };
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they reserve more than that
+  EXPECT_EXIT(start_too_many(), ::testing::ExitedWithCode(0), "");
+#else
+  static_cast<void>(start_too_many);
+#endif
 }
 
 TEST(ThreadPool, RefusesImpossibleThreadCounts) {

@@ -48,9 +48,9 @@ struct Layout {
         end(bias3 + lanes) {}
 };
 
-// Half-empty registers of sixteen columns take longer than full ones of eight.
+// Below, two registers of sixteen columns take longer than three of eight.
 SmallMlpTarget target_for(SmallMlpTarget wanted, std::size_t hidden) {
-  constexpr std::size_t kLeastForSixteen = 32;
+  constexpr std::size_t kLeastForSixteen = 25;
   return wanted == SmallMlpTarget::best && hidden < kLeastForSixteen &&
                  small_mlp_target_present(SmallMlpTarget::avx2)
              ? SmallMlpTarget::avx2

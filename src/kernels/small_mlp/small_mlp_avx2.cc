@@ -4,6 +4,6 @@
 
 namespace nrec::small_mlp::avx2 {
 
-const Kernels kKernels = table_of<Ymm>("avx2");
+constinit const Kernels kKernels = table_of<Ymm>("avx2");
 
 }  // namespace nrec::small_mlp::avx2

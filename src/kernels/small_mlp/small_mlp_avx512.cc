@@ -4,6 +4,6 @@
 
 namespace nrec::small_mlp::avx512 {
 
-const Kernels kKernels = table_of<Zmm>("avx512");
+constinit const Kernels kKernels = table_of<Zmm>("avx512");
 
 }  // namespace nrec::small_mlp::avx512

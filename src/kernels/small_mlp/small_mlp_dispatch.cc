@@ -31,7 +31,7 @@ const Kernels& kernels_of(SmallMlpTarget target) {
     throw UnsupportedError(std::string("SmallMlp: target = ") +
                            (target == SmallMlpTarget::avx2 ? "avx2 needs a processor with AVX2 and FMA"
                                                            : "avx512 needs a processor with AVX-512F") +
-                           "; use best or ref");
+                           "; use best");
   }
   return *table_of(target);
 }

@@ -2,6 +2,8 @@
 
 // The operations around the output layer, as products with a 0/1 matrix: see ActiveBits. Order and rules as in small_mlp_products.h.
 
+#include <utility>
+
 #include "kernels/small_mlp/small_mlp_kernels.h"
 #include "kernels/small_mlp/small_mlp_vectors.h"
 
@@ -89,7 +91,7 @@ constexpr std::size_t kTableStep =
     16 * kVectors* V::kWidth;  // floats of the subset sums of one group of four rows
 
 // Rows i .. i + kRows of columns from n on, for the bytes first .. last of their bits (each serves
-// two groups). Two rows side by side hide the latency of the additions.
+// two groups). Several rows side by side hide the latency of the additions.
 template <class V, int kVectors, int kRows>
 inline void backward_hidden_tile(const BackwardHidden& op, std::size_t n, std::size_t first, std::size_t last,
                                  std::size_t i) {
@@ -136,7 +138,7 @@ void backward_hidden_columns(const BackwardHidden& op, std::size_t n) {
   }
 }
 
-// Rows k, k + 1 of columns from n on, for the groups first .. last.
+// Rows k .. k + V::kMaskedRows of columns from n on, for the groups first .. last.
 template <class V, int kVectors>
 inline void hidden_weight_gradient_tile(const HiddenWeightGradient& op, std::size_t n, std::size_t first,
                                         std::size_t last, std::size_t k) {
@@ -178,11 +180,13 @@ void hidden_weight_gradient_columns(const HiddenWeightGradient& op, std::size_t 
   }
 }
 
-// Cuts `cols` into panels of at most 5 vectors, as even as possible, and calls the function of each panel's
-// width.
-template <class V, class Op>
-void for_each_panel(const Op& op, void (*const by_vectors[5])(const Op&, std::size_t)) {
-  constexpr std::size_t kMost = V::kMaskedVectors;
+template <class Op>
+using PanelFunction = void (*)(const Op&, std::size_t);
+
+// Cuts `cols` into panels of at most as many vectors as there are functions, as even as possible, and calls the function of each
+// panel's width.
+template <class V, class Op, std::size_t kMost>
+void for_each_panel(const Op& op, const PanelFunction<Op> (&by_vectors)[kMost]) {
   std::size_t vectors = op.cols / V::kWidth;
   std::size_t n = 0;
   for (std::size_t panels = (vectors + kMost - 1) / kMost; panels > 0; --panels) {
@@ -202,19 +206,21 @@ void backward_logits(const BackwardLogits& op) {
 
 template <class V>
 void backward_hidden(const BackwardHidden& op) {
-  static constexpr void (*kByVectors[5])(const BackwardHidden&, std::size_t) = {
-      backward_hidden_columns<V, 1>, backward_hidden_columns<V, 2>, backward_hidden_columns<V, 3>,
-      backward_hidden_columns<V, 4>, backward_hidden_columns<V, 5>};
-  for_each_panel<V>(op, kByVectors);
+  [&]<std::size_t... I>(std::index_sequence<I...>) {
+    static constexpr PanelFunction<BackwardHidden> kByVectors[] = {backward_hidden_columns<V, I + 1>...};
+    for_each_panel<V>(op, kByVectors);
+  }
+  (std::make_index_sequence<V::kMaskedVectors>());
 }
 
 template <class V>
 void hidden_weight_gradient(const HiddenWeightGradient& op) {
-  static constexpr void (*kByVectors[5])(const HiddenWeightGradient&, std::size_t) = {
-      hidden_weight_gradient_columns<V, 1>, hidden_weight_gradient_columns<V, 2>,
-      hidden_weight_gradient_columns<V, 3>, hidden_weight_gradient_columns<V, 4>,
-      hidden_weight_gradient_columns<V, 5>};
-  for_each_panel<V>(op, kByVectors);
+  [&]<std::size_t... I>(std::index_sequence<I...>) {
+    static constexpr PanelFunction<HiddenWeightGradient> kByVectors[] = {
+        hidden_weight_gradient_columns<V, I + 1>...};
+    for_each_panel<V>(op, kByVectors);
+  }
+  (std::make_index_sequence<V::kMaskedVectors>());
 }
 
 }  // namespace

@@ -112,6 +112,10 @@ Outputs row_steps(const PairKernels& kernels, std::size_t rows, std::size_t widt
   kernels.row_dots_backward(z.data(), per_row.data(), rows, width, scale.data(), out.data(), dw.data());
   floats.push_back(out);
   floats.push_back(dw);
+  out = z;  // dz in the place of z
+  kernels.row_dots_backward(out.data(), per_row.data(), rows, width, scale.data(), out.data(), dw.data());
+  floats.push_back(out);
+  floats.push_back(dw);
   kernels.column_sums(z.data(), rows, width, dw.data());
   floats.push_back(dw);
   return outputs;

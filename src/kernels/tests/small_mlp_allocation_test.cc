@@ -29,10 +29,12 @@ TEST(SmallMlp, StepsAndPredictionsDoNotAllocate) {
   const std::vector<std::uint8_t> labels(64, 1);
   const std::vector<std::uint32_t> rows(64, 3);
   std::vector<float> probabilities(64);
-  SmallMlp network(2, 20, 64);
+  SmallMlp narrow(2, 20, 64), wide(2, 100, 64);
   const long before = allocations;
-  network.train_step({x.data(), 64, 2}, labels, rows);
-  network.predict({x.data(), 64, 2}, rows, probabilities);
+  for (SmallMlp* network : {&narrow, &wide}) {
+    network->train_step({x.data(), 64, 2}, labels, rows);
+    network->predict({x.data(), 64, 2}, rows, probabilities);
+  }
   EXPECT_EQ(allocations - before, 0);
   std::vector<float> one(1);
   EXPECT_EQ(allocations - before, 1);  // the counter counts

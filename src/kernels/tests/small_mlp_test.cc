@@ -180,6 +180,13 @@ TEST(SmallMlp, Avx512HasTheBitsOfAvx2) {
   }
 }
 
+TEST(SmallMlp, TakesTheWidestRegistersThatItFills) {
+  const bool has_avx2 = small_mlp_target_present(SmallMlpTarget::avx2);
+  const bool has_avx512 = small_mlp_target_present(SmallMlpTarget::avx512);
+  EXPECT_EQ(SmallMlp(2, 20, 4).target_name(), has_avx2 ? "avx2" : "ref");
+  EXPECT_EQ(SmallMlp(10, 100, 4).target_name(), has_avx512 ? "avx512" : has_avx2 ? "avx2" : "ref");
+}
+
 TEST(SmallMlp, LearnsAndForgetsOnSetParameters) {
   const std::vector<float> x = uniform_floats(600, 1.0, 9);
   const MatrixView<const float> features(x.data(), 300, 2);

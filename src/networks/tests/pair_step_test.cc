@@ -92,7 +92,8 @@ TEST_P(PairStep, GradientOfRowsOfManyCandidatesMatchesFiniteDifferencesInDouble)
     PairNetworkShape with_blocks = shape();
     with_blocks.num_blocks = num_blocks;
     SCOPED_TRACE(std::to_string(num_blocks) + " blocks");
-    expect_true_gradient(isa(), with_blocks, Problem(9, 3, 5, 2 * PairEngine::kPiecePairs + 9), 7);
+    for (const std::size_t columns : {2 * PairEngine::kGroupPairs + 1, 2 * PairEngine::kPiecePairs + 1})
+      expect_true_gradient(isa(), with_blocks, Problem(9, 3, 5, columns), 14);
   }
 }
 
@@ -159,8 +160,37 @@ void expect_same_bits_for_any_number_of_threads(const std::string& isa, const Pa
 
 TEST_P(PairStepOfAnyPrecision, SameBitsForAnyNumberOfThreads) {
   expect_same_bits_for_any_number_of_threads(isa(), shape(), Problem(131, 3, 5, 20));
-  expect_same_bits_for_any_number_of_threads(isa(), shape(),
-                                             Problem(35, 3, 5, 2 * PairEngine::kPiecePairs + 9));
+  for (const std::size_t columns : {2 * PairEngine::kGroupPairs, 2 * PairEngine::kGroupPairs + 1,
+                                    2 * PairEngine::kPiecePairs, 2 * PairEngine::kPiecePairs + 1})
+    expect_same_bits_for_any_number_of_threads(isa(), shape(), Problem(19, 3, 5, columns));
+}
+
+TEST_P(PairStepOfAnyPrecision, GoesOnAfterALossThatThrew) {
+  const Problem problem(40, 3, 5, 7);
+  const ContrastiveLoss loss(LossKind::nre_c, 6, 1.0, true);
+  const RowLoss throwing{
+      [](const void*, std::size_t row, std::span<const float>, std::span<float>) -> double {
+        if (row == 20) throw DomainError("row 20");
+        return 0.0;
+      },
+      nullptr};
+  for (const std::size_t num_blocks : {0u, 2u}) {
+    PairNetworkShape with_blocks = shape();
+    with_blocks.num_blocks = num_blocks;
+    ThreadPool pool(1);
+    const auto step = make_pair_step(isa(), pool);
+    const PairNetwork fresh = busy_network(with_blocks);
+    std::vector<float> gradient(fresh.weights().size()), expected = gradient;
+    PairNetwork network = fresh;
+    make_pair_step(isa(), pool)->loss_and_gradient(network, problem.batch, row_loss(loss), expected);
+    for (int time = 0; time < 6; ++time) {
+      network = fresh;
+      EXPECT_THROW(step->loss_and_gradient(network, problem.batch, throwing, gradient), DomainError);
+    }
+    network = fresh;
+    step->loss_and_gradient(network, problem.batch, row_loss(loss), gradient);
+    EXPECT_EQ(gradient, expected);
+  }
 }
 
 TEST_P(PairStepOfAnyPrecision, RefusesShapesThatDoNotFit) {
