@@ -10,8 +10,8 @@ namespace nrec {
 
 namespace {
 
-// That of two normal densities 0.36 sds apart, whose C2ST is 0.57.
-constexpr double kLargeArea = 0.60;
+// That of two normal densities 0.43 sds apart, whose C2ST is 0.585.
+constexpr double kLargeArea = 0.62;
 // That weights must be worth: the standard error of a weighted area is asymptotic.
 constexpr double kLeastEffectiveRows = 50.0;
 constexpr std::uint64_t kThetaRows = 1ull << 62;  // of the prior draws and simulations at single thetas

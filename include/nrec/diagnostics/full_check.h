@@ -68,7 +68,7 @@ struct FullCheckOptions {
 ///
 /// Each test has a p-value, corrected by Holm's method among those on held-out rows and within each of the two items about x_o, and an effect. Not
 /// trusted: corrected p < 0.01 and an effect worth mentioning (a shift above 0.25 posterior sds, a width off by more than 15 %, a
-/// distribution of ranks off by more than 0.08, an area under the curve above 0.56). Cannot tell: the same with p < 0.05, or too few rows
+/// distribution of ranks off by more than 0.12, an area under the curve above 0.62). Cannot tell: the same with p < 0.05, or too few rows
 /// to see a shift of half an sd and a posterior 30 % too narrow. An error of the ratio that is a function of x alone leaves the
 /// posterior right: cannot tell. An exact posterior is not trusted in at most one of 100 checks of either kind.
 ///
