@@ -151,7 +151,6 @@ void PersistentRunner::ask_ahead(const Stretch& stretch) {
          life_->unsent_bytes() < kMostUnsentBytes) {
     std::size_t left = stretch.end - next_;
     if (most_in_life > 0) left = std::min(left, static_cast<std::size_t>(most_in_life) - asked_in_life_);
-    if (stretch.rows() == 1) life_->child().messages().forget();
     const std::size_t rows = dialect_->request_rows(left, last_request_rows_);
     life_->ask(tasks_.subspan(next_, rows));
     next_ += rows;

@@ -56,7 +56,11 @@ ProgramLife::~ProgramLife() {
 }
 
 void ProgramLife::ask(std::span<const RowTask> tasks) {
-  if (asked_.empty()) since_ = Stopwatch();
+  is_alone_ = asked_.empty();
+  if (is_alone_) {
+    since_ = Stopwatch();
+    child_->messages().forget();
+  }
   std::string bytes;
   dialect_.append_request(bytes, tasks);
   child_->send(bytes);
@@ -123,9 +127,12 @@ void ProgramLife::note_answer(Answer& answer) {
   answer_ = std::move(answer.rows);
   for (RowResult& result : answer_) {
     result.seconds = seconds;
-    if (result.status != RowStatus::ok) result.messages = child_->messages().text();
+    // With more than one row asked, what it said may be of another one, which it has come to meanwhile.
+    if (result.status != RowStatus::ok && is_alone_ && answer_.size() == 1)
+      result.messages = child_->messages().text();
   }
   asked_.pop_front();
+  is_alone_ = false;
 }
 
 ProgramLife::Event ProgramLife::broken(Breach breach) {

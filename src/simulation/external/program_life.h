@@ -82,6 +82,7 @@ class ProgramLife {
   XShape& x_shape_;
   std::unique_ptr<ChildProcess> child_;
   std::deque<std::span<const RowTask>> asked_;
+  bool is_alone_ = false;  // the only request since the program had nothing to do
   Stopwatch since_;        // the first of asked_ is what the program works on
   std::size_t taken_ = 0;  // bytes of its output that have been read
   std::vector<RowResult> answer_;

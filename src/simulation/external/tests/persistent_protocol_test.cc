@@ -68,6 +68,17 @@ TEST_P(Persistent, GetsOnWithManyFailures) {
   }
 }
 
+TEST_P(Persistent, NoRowHasTheWordsOfAnother) {
+  std::vector<double> values;
+  for (int i = 0; i < 300; ++i)
+    values.push_back(i % 10 == 3   ? stub::first_value(stub::exit_1)
+                     : i % 10 == 2 ? stub::first_value(stub::nan_value)
+                                   : 1.0 * i);
+  const std::vector<RowResult> results = run_rows(*make_runner(options_, {3}), Rows(values));
+  for (std::size_t i = 0; i < values.size(); ++i)
+    EXPECT_EQ(results[i].messages, i % 10 == 3 ? "about to leave\n" : "") << i;
+}
+
 TEST_P(Persistent, RepeatsFailedRowsAsOftenAsAsked) {
   options_.retries = 2;
   const Rows rows({1.0, stub::first_value(stub::exit_1), 2.0});
