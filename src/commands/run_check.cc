@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "nrec/diagnostics/full_check.h"
-#include "nrec/diagnostics/sharpness_check.h"
 
 namespace nrec {
 
@@ -43,7 +42,6 @@ CheckReport check_of_run(const SamplingStage& stage, std::span<const PosteriorDr
   data.draws = [&](std::size_t i, std::size_t count, const RunContext&) {
     return every_nth(draws[i], count);
   };
-  if (const auto item = sharpness_item(stage.estimator, data.record)) data.items.push_back(*item);
   for (CheckItem& item : quick.items) {
     if (!is_replaced(item.name)) data.items.push_back(std::move(item));
   }

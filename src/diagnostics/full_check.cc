@@ -121,7 +121,7 @@ void decide(CheckReport& report) {
     report.verdict = std::max(report.verdict, item.verdict);
     report.record.set(item.name + ".verdict", verdict_name(item.verdict));
   }
-  report.sentence = "all checks passed";
+  report.sentence = passed_sentence("all checks passed", report.items);
   if (report.verdict != Verdict::trusted) report.sentence = deciding->name + ": " + deciding->sentence;
 }
 

@@ -9,6 +9,7 @@
 #include "diagnostics/observed_items.h"
 #include "nrec/core/error.h"
 #include "nrec/core/random.h"
+#include "nrec/diagnostics/sharpness_check.h"
 #include "nrec/diagnostics/uniformity.h"
 #include "nrec/inference/posterior.h"
 
@@ -139,11 +140,12 @@ CheckItem coverage_item(const Ranks& ranks, std::size_t rows, Record& record) {
   item.sentence = text_of("90 %% regions hold %.0f %% of held-out thetas", 100 * covered(0.9)) +
                   text_of(" (p = %.2g over %.0f rows)", p, n);
   if (item.verdict == Verdict::not_trusted) {
-    item.sentence += mean > 0.5 ? "; posteriors are too narrow: simulate more, lower gamma, or take fewer epochs; "
-                                  "also check that theta comes from this prior, column by column"
-                                : "; posteriors are too wide: train longer (fewer num_classes or a smaller "
-                                  "network make epochs quicker), or with a larger network if it has "
-                                  "converged; also check that theta comes from this prior";
+    item.sentence += mean > 0.5
+                         ? "; posteriors are too narrow: simulate more, lower gamma, or take fewer epochs; "
+                           "also check that theta comes from this prior, column by column"
+                         : "; posteriors are too wide: train longer (fewer num_classes or a smaller "
+                           "network make epochs quicker), or with a larger network if it has "
+                           "converged; also check that theta comes from this prior";
   } else if (item.verdict == Verdict::cannot_tell) {
     item.sentence += "; borderline: hold out more simulations";
   }
@@ -202,8 +204,9 @@ void decide(CheckReport& report) {
     }
     report.record.set(item.name + ".verdict", verdict_name(item.verdict));
   }
-  report.sentence = report.verdict == Verdict::trusted ? "all quick checks passed"
-                                                       : deciding->name + ": " + deciding->sentence;
+  report.sentence = report.verdict == Verdict::trusted
+                        ? passed_sentence("all quick checks passed", report.items)
+                        : deciding->name + ": " + deciding->sentence;
   report.record.set("verdict", verdict_name(report.verdict));
   report.record.set("verdict_sentence", report.sentence);
 }
@@ -223,6 +226,14 @@ void check_shapes(const ObservedDraws& observed, MatrixView<const double> held_o
 
 }  // namespace
 
+std::string passed_sentence(std::string_view all, std::span<const CheckItem> items) {
+  std::string sentence(all);
+  for (const CheckItem& item : items) {
+    if (!item.caveat.empty()) sentence += "; but " + item.caveat;
+  }
+  return sentence;
+}
+
 CheckReport quick_check(const RatioEstimator& estimator, const ObservedDraws& observed,
                         MatrixView<const double> held_out_theta, MatrixView<const double> held_out_x,
                         const RunContext& run) {
@@ -241,6 +252,7 @@ CheckReport quick_check(const RatioEstimator& estimator, const ObservedDraws& ob
   report.items.push_back(normalisation_item(estimator, ranks, rows, report.record));
   if (const auto item = failure_item(estimator, pooled_draws(observed), run, report.record))
     report.items.push_back(*item);
+  if (const auto item = sharpness_item(estimator, report.record)) report.items.push_back(*item);
   report.items.push_back(draws_item(observed.draws, report.record));
   decide(report);
   report.record.set("seconds", watch.seconds());

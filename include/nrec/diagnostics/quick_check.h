@@ -22,8 +22,12 @@ struct CheckItem {
   std::string
       name;  // "coverage", "normalisation", "observation range", "independent rows", "failures", "draws"
   Verdict verdict = Verdict::trusted;
-  std::string sentence;  // with the numbers and, if it is not trusted, what to do
+  std::string sentence;     // with the numbers and, if it is not trusted, what to do
+  std::string caveat = {};  // where it is trusted: what that does not say
 };
+
+/// "all checks passed" with the caveats of the items, for a report whose items are all trusted; `all` is its beginning.
+std::string passed_sentence(std::string_view all, std::span<const CheckItem> items);
 
 /// What all checks of a run say together.
 struct CheckReport {

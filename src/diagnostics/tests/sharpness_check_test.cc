@@ -51,6 +51,22 @@ TEST(SharpnessItem, AGapWithinTheErrorOfTheValidationLossIsNone) {
   EXPECT_EQ(verdict_at(0.7, 1.0, 0.14), Verdict::cannot_tell);
 }
 
+TEST(SharpnessItem, SaysThatTheValidationLossRoseAfterwards) {
+  Record record;
+  RatioEstimator estimator = with_losses(0.95, 1.0, 0.01);
+  std::optional<CheckItem> item = sharpness_item(estimator, record);
+  EXPECT_EQ(item->verdict, Verdict::trusted);
+  EXPECT_NE(item->caveat.find("after epoch 2 the validation loss rose from 1 to 9"), std::string::npos)
+      << item->caveat;
+  EXPECT_DOUBLE_EQ(std::get<double>(*record.find("sharpness.rise")), 8.0);
+  EXPECT_EQ(passed_sentence("all checks passed", {{*item}}), "all checks passed; but " + item->caveat);
+  estimator.history[2].validation_loss_se = 5.0;  // it may be chance
+  EXPECT_EQ(sharpness_item(estimator, record)->caveat, "");
+  estimator.history[2] = {.training_loss = 0.9, .validation_loss = 1.4};
+  EXPECT_EQ(sharpness_item(estimator, record)->caveat, "");
+  EXPECT_EQ(passed_sentence("all checks passed", {}), "all checks passed");
+}
+
 TEST(SharpnessItem, RecordsItsNumbers) {
   Record record;
   (void)sharpness_item(with_losses(0.6, 0.8, 0.01), record);
