@@ -23,6 +23,19 @@ bool is_number(std::string_view text) {
          (text[1] == '.' || (text[1] >= '0' && text[1] <= '9') || text == "-inf" || text == "-nan");
 }
 
+/// What users of other programs call a flag, or "".
+std::string familiar_name(std::string_view flag, const std::vector<std::string>& known) {
+  constexpr std::pair<std::string_view, std::string_view> kNames[] = {{"--num-sims", "--num-simulations"},
+                                                                      {"--epochs", "--max-num-epochs"},
+                                                                      {"--num-epochs", "--max-num-epochs"},
+                                                                      {"--lr", "--learning-rate"},
+                                                                      {"--batch", "--training-batch-size"}};
+  for (const auto& [name, ours] : kNames) {
+    if (name == flag && std::ranges::find(known, ours) != known.end()) return std::string(ours);
+  }
+  return "";
+}
+
 /// The words with the names of flags in dashes. Errors: UsageError for the first unknown flag.
 std::vector<std::string> checked_words(std::span<const std::string> words, const VerbSyntax& verb) {
   std::vector<std::string> known = {"--help"};
@@ -43,7 +56,8 @@ std::vector<std::string> checked_words(std::span<const std::string> words, const
     if (!only_arguments && std::find(known.begin(), known.end(), flag) == known.end()) {
       // A single letter is near to everything.
       std::erase_if(known, [](const std::string& name) { return name.size() <= std::size("--n") - 1; });
-      const std::string nearest = nearest_word(flag, known);
+      const std::string familiar = familiar_name(flag, known);
+      const std::string nearest = familiar.empty() ? nearest_word(flag, known) : familiar;
       throw UsageError(fmt::format("unknown flag {}; {}", word.substr(0, equals),
                                    nearest.empty() ? fmt::format("nrec {} --help lists them", verb.name)
                                                    : fmt::format("did you mean {}?", nearest)));

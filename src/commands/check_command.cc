@@ -47,11 +47,19 @@ std::unique_ptr<Task> task_of(const CheckCommandOptions& options, const RatioEst
                   fmt::join(estimator.prior.description(), "; ")));
 }
 
+bool is_of_campaign(const CheckCommandOptions& options) {
+  return options.simulations.size() == 1 && is_campaign(options.simulations[0]);
+}
+
 /// Held-out rows by the way that all simulations come in.
 SimulationSet held_out_rows(const CheckCommandOptions& options, const RatioEstimator& estimator,
                             const RunContext& run) {
   Problem problem;
-  problem.simulations.files = options.simulations;
+  if (is_of_campaign(options)) {
+    problem.simulations.campaign = options.simulations[0];
+  } else {
+    problem.simulations.files = options.simulations;
+  }
   if (options.simulations.empty()) problem.simulations.task = options.task;
   problem.simulations.num_simulations = options.num_simulations;
   // Where failures are known, held-out rows are successes as the training rows were.
@@ -119,7 +127,8 @@ struct CheckRun {
 
 std::vector<std::string> input_files(const CheckCommandOptions& options, const fs::path& model) {
   std::vector<std::string> inputs = {model.string()};
-  inputs.insert(inputs.end(), options.simulations.begin(), options.simulations.end());
+  if (!is_of_campaign(options))
+    inputs.insert(inputs.end(), options.simulations.begin(), options.simulations.end());
   if (!options.observation.file.empty()) inputs.push_back(options.observation.file);
   return inputs;
 }
@@ -161,8 +170,10 @@ void describe_end(CheckReport&& report, const RunContext& context, CommandResult
 
 void describe(OptionTable& table, CheckCommandOptions& options) {
   table.add("", "model", &options.model, {}, "the estimator, or the folder of the run that made it");
-  table.add("", "simulations", &options.simulations,
-            "files of held-out simulations, theta and x, that the estimator was not trained on");
+  table.add(
+      "", "simulations", &options.simulations,
+      "files of held-out simulations, theta and x, or the folder of a campaign, that the estimator was not "
+      "trained on");
   table.add("", "task", &options.task, {},
             "the built-in task that the estimator was trained on: makes held-out simulations where no files "
             "are given, and "

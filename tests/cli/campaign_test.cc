@@ -187,6 +187,15 @@ TEST_F(CampaignProgram, ExportWritesWhatInferReads) {
   EXPECT_EQ(run({"export", "p_campaign", "--out", "rows.npz", "--overwrite", "-n", "10"}).code, 0);
 }
 
+TEST_F(CampaignProgram, CheckTakesACampaignOfItsOwnSeed) {
+  write("p.toml", kParameters + kLines);
+  ASSERT_EQ(run({"train", "p.toml", "-n", "300", "--max-num-epochs", "2", "--out", "model"}).code, 0);
+  ASSERT_EQ(run({"simulate", "p.toml", "-n", "120", "--seed", "99", "--out", "held_out"}).code, 0);
+  const Outcome outcome = run({"check", "--model", "model", "--simulations", "held_out", "--json"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(std::get<std::int64_t>(*record_of(outcome).find("simulations.num_rows")), 120);
+}
+
 TEST_F(CampaignProgram, InferRunsTheCampaignAndUsesItsRows) {
   write("x_o.csv", "5,0.5,2.5\n");
   write("p.toml", kParameters + kLines + kObservation + kSmall);

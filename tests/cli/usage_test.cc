@@ -15,6 +15,10 @@ TEST_F(Usage, UnknownVerbsAndFlagsNameTheNearest) {
   const Outcome flag = run({"infer", "p.toml", "--num-clases", "9"});
   EXPECT_EQ(flag.code, 2);
   expect_in(flag.err, "unknown flag --num-clases; did you mean --num-classes?");
+  const std::pair<const char*, const char*> familiar[] = {
+      {"--num-sims", "--num-simulations"}, {"--epochs", "--max-num-epochs"}, {"--lr", "--learning-rate"}};
+  for (const auto& [name, ours] : familiar)
+    expect_in(run({"train", "p.toml", name, "3"}).err, std::string("did you mean ") + ours + "?");
   EXPECT_EQ(run({"infer", "p.toml", "-x"}).code, 2);
   EXPECT_EQ(run({"--seed", "1"}).code, 2);
   EXPECT_EQ(run({}).code, 2);
