@@ -81,18 +81,12 @@ void check_fit(const SimulationSet& simulations, const RatioEstimator& estimator
                     "of the same problem",
                     simulations.source, simulations.dim_theta(), simulations.dim_x(), dim, dim_x));
   for (std::size_t i = 0; i < simulations.num_rows(); ++i) {
-    const auto theta = simulations.theta.row(i);
-    if (estimator.prior.contains(theta)) continue;
-    for (std::size_t j = 0; j < dim; ++j) {
-      const auto [low, high] = estimator.prior.bounds(j);
-      if (theta[j] >= low && theta[j] <= high) continue;
+    const std::string outside = estimator.prior.outside_text(simulations.theta.row(i), i);
+    if (!outside.empty())
       throw DomainError(
-          fmt::format("{}: theta[{}, {}] ({}) = {} is outside the prior of the estimator, {} to {}; held-out "
-                      "simulations must come from "
-                      "the same prior",
-                      simulations.source, i, j, estimator.prior.names()[j], number_text(theta[j]),
-                      number_text(low), number_text(high)));
-    }
+          fmt::format("{}: theta{}; held-out simulations must come from the prior of the estimator, their "
+                      "columns in its order",
+                      simulations.source, outside));
   }
 }
 

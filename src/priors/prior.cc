@@ -187,12 +187,19 @@ void Prior::log_prob(MatrixView<const double> theta, std::span<double> log_prob)
 }
 
 bool Prior::contains(std::span<const double> theta) const {
-  if (theta.size() != dim()) return false;
+  return theta.size() == dim() && outside_text(theta, 0).empty();
+}
+
+std::string Prior::outside_text(std::span<const double> theta, std::size_t i) const {
+  check_columns("outside_text", "theta", theta.size(), dim());
   for (std::size_t d = 0; d < dim(); ++d) {
     const auto [low, high] = state_->bounds[d];
-    if (!(std::isfinite(theta[d]) && theta[d] >= low && theta[d] <= high)) return false;
+    if (std::isfinite(theta[d]) && theta[d] >= low && theta[d] <= high) continue;
+    return "[" + std::to_string(i) + ", " + std::to_string(d) + "] (" + names()[d] +
+           ") = " + number_text(theta[d]) + " is outside the prior, " + number_text(low) + " to " +
+           number_text(high);
   }
-  return true;
+  return "";
 }
 
 void Prior::to_unbounded(MatrixView<const double> theta, MatrixView<double> u) const {

@@ -46,10 +46,11 @@ void check_rows(const Prior& prior, const SimulationSet& simulations) {
           "\"; rows of failed simulations must be dealt with before training: without_failures() "
           "stops, models or drops them (--failures)");
     }
-    if (!prior.contains(simulations.theta.row(i))) {
-      throw DomainError("train: theta row " + std::to_string(i) +
-                        " is outside the support of the prior; the simulations must be drawn from the prior "
-                        "that the problem names");
+    if (const std::string outside = prior.outside_text(simulations.theta.row(i), i); !outside.empty()) {
+      throw DomainError(
+          "train: theta" + outside +
+          "; the simulations must be drawn from the prior that the problem names, and the columns of theta "
+          "be in its order");
     }
   }
 }

@@ -90,7 +90,7 @@ TEST_F(BadInput, AConstantParameterIsRefused) {
 TEST_F(BadInput, ThetaOutsideThePriorIsRefused) {
   Toy toy = toy_simulations(100);
   toy.theta(7, 0) = 5.5;
-  refuse(infer_on(toy), "theta row 7 is outside the support of the prior");
+  refuse(infer_on(toy), "train: theta[7, 0] (mass) = 5.5 is outside the prior, ");
 }
 
 TEST_F(BadInput, FewSimulationsAreRefusedInWordsOrUsed) {

@@ -98,7 +98,7 @@ TEST_F(Check, RefusesSimulationsThatDoNotFit) {
   toy.theta(7, 1) = 6.0;
   write_simulations(toy, "outside.npz");
   refuses({"--simulations", "outside.npz"}, 3,
-          "outside.npz: theta[7, 1] (rate) = 6 is outside the prior of the estimator, 0 to 5");
+          "outside.npz: theta[7, 1] (rate) = 6 is outside the prior, 0 to 5");
   write_npz(folder_ / "columns.npz",
             {{"theta", to_array(held_out_.theta)}, {"x", to_array(held_out_.theta)}});
   refuses(

@@ -73,6 +73,9 @@ class Prior {
   /// Whether every coordinate is inside its support (bounds belong to it); nan and infinity are outside, and so is a
   /// theta of any other length than D.
   bool contains(std::span<const double> theta) const;
+  /// "[7, 1] (rate) = 6 is outside the prior, 0 to 5": the first coordinate of row i that is; "" where none is.
+  /// Errors   ShapeError: theta.size() != D
+  std::string outside_text(std::span<const double> theta, std::size_t i) const;
 
   /// The bijection to unbounded space, applied to each row (logit of the unit interval, log above a bound, identity).
   /// A theta on a bound maps to a large finite number (750 in size), never to infinity or nan; a theta outside the

@@ -184,7 +184,7 @@ TEST_F(TrainTest, RefusesBadRows) {
   set.theta(3, 0) = 2.0;
   EXPECT_NE(error_of([&] {
               train(toy_prior(), set, small_network(), short_training(), run_);
-            }).find("theta row 3 is outside the support of the prior"),
+            }).find("train: theta[3, 0] (theta) = 2 is outside the prior, -1.7320508"),
             std::string::npos);
   set = toy_simulations(600, pool_);
   for (std::size_t i = 0; i < 600; ++i) set.theta(i, 0) = 0.5;
