@@ -39,10 +39,18 @@ PairEngine::PairEngine(std::string_view isa, ThreadPool& pool)
       lanes_(kNumLanes),
       scratch_(static_cast<std::size_t>(pool.num_threads())) {}
 
-void PairEngine::cut_into_groups(std::size_t rows, bool may_cut_rows) {
-  std::size_t per_group = std::max<std::size_t>(1, kGroupPairs / columns_);
+std::size_t PairEngine::rows_per_group() const {
+  const std::size_t rows = std::max<std::size_t>(1, kGroupPairs / columns_);
+  if (kernels_.rounded && rows == 1 && 2 * columns_ <= kMostRoundedPairs) {
+    const auto tiles = [](std::size_t pairs) { return (pairs + kTileRows - 1) / kTileRows; };
+    return tiles(2 * columns_) < 2 * tiles(columns_) ? 2 : 1;
+  }
   const std::size_t whole_blocks = kRowBlock / std::gcd(kRowBlock, columns_);
-  if (per_group > whole_blocks) per_group -= per_group % whole_blocks;
+  return rows > whole_blocks ? rows - rows % whole_blocks : rows;
+}
+
+void PairEngine::cut_into_groups(std::size_t rows, bool may_cut_rows) {
+  const std::size_t per_group = rows_per_group();
   const std::size_t piece = may_cut_rows && columns_ > 2 * kGroupPairs ? kPiecePairs : columns_;
   pieces_ = (columns_ + piece - 1) / piece;
   group_pairs_ = per_group * piece;

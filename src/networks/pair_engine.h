@@ -22,6 +22,9 @@ class PairEngine final : public PairNetworkStep {
   static constexpr std::size_t kGroupPairs = 96;
   /// Pairs that kernels take at once: groups of several rows are multiples of it where they can be.
   static constexpr std::size_t kRowBlock = 8;
+  /// Tiles of rounded layers have so many rows: two rows of x share a group of at most so many pairs where that saves tiles. Processors
+  /// that multiply tiles have second caches of 2 MB.
+  static constexpr std::size_t kTileRows = 32, kMostRoundedPairs = 208;
   /// Exact batch norm cuts rows of more than twice kGroupPairs candidates into pieces of this many.
   static constexpr std::size_t kPiecePairs = 128;
 
@@ -51,6 +54,7 @@ class PairEngine final : public PairNetworkStep {
   };
 
   void prepare(const PairNetwork& network, const PairBatch& batch, bool backward);
+  std::size_t rows_per_group() const;
   void cut_into_groups(std::size_t rows, bool may_cut_rows);
   void resize_scratch(const PairNetwork& network, bool whole_step_in_memory);
   void input_rows(const PairNetwork& network, const PairBatch& batch);

@@ -152,7 +152,9 @@ TEST_F(Processes, AreLostWithTheirSupervisorButDoNotOutliveIt) {
   ChildProcess child(supervisor_,
                      shell("sh -c 'sleep 600; :' " + token + " & echo $PPID; sleep 600; : " + token),
                      ChildProcess::Input::nothing);
-  while (child.output().empty() && child.seconds() < 20.0) child.pump(0.1);
+  // The program may speak before its start was reported.
+  while ((child.output().empty() || child.state() != ChildProcess::State::running) && child.seconds() < 20.0)
+    child.pump(0.1);
   EXPECT_TRUE(are_there(token, 2));
   kill(std::stoi(child.output()), SIGKILL);
   while (!child.is_over() && child.seconds() < 20.0) child.pump(0.1);
