@@ -99,11 +99,11 @@ TEST_F(StopResume, TheDefaultTrainingGoesOnAndTheRecordSaysWhatItWas) {
 }
 
 TEST_F(StopResume, ATimeLimitGivesAPartialResultAndCodeFive) {
-  const Outcome outcome = run({"infer", "p.toml", "--max-num-epochs", "10000000", "--time-limit", "1"});
+  const Outcome outcome = run({"infer", "p.toml", "--max-num-epochs", "10000000", "--time-limit", "4"});
   EXPECT_EQ(outcome.code, 5) << outcome.err;
   expect_in(outcome.last_line(), "nrec infer: budget spent: time limit reached after ");
   expect_in(outcome.last_line(),
-            "to go on: nrec infer p.toml --max-num-epochs 10000000 --time-limit 1 --resume");
+            "to go on: nrec infer p.toml --max-num-epochs 10000000 --time-limit 4 --resume");
   EXPECT_TRUE(exists("p_run/estimator.safetensors"));
   EXPECT_TRUE(exists("p_run/draws.csv"));
 }
