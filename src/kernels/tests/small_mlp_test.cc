@@ -108,19 +108,34 @@ TEST(SmallMlp, StepFollowsTheGradientOfItsLoss) {
   }
 }
 
+/// Rows whose label is a matter of their first column.
+struct LabelledRows {
+  LabelledRows(std::size_t total, std::size_t inputs)
+      : x(uniform_floats(total * inputs, 1.7, inputs)),
+        features(x.data(), total, inputs),
+        labels(total),
+        rows(total) {
+    for (std::size_t i = 0; i < total; ++i) {
+      labels[i] = x[i * inputs] > 0.2f;
+      rows[i] = static_cast<std::uint32_t>(i);
+    }
+  }
+  std::span<const std::uint32_t> batch(std::size_t first, std::size_t most) const {
+    return std::span<const std::uint32_t>(rows).subspan(first, std::min(most, rows.size() - first));
+  }
+
+  std::vector<float> x;
+  MatrixView<const float> features;
+  std::vector<std::uint8_t> labels;
+  std::vector<std::uint32_t> rows;
+};
+
 TEST(SmallMlp, TargetsStayTogetherOverManySteps) {
   if (!small_mlp_target_present(SmallMlpTarget::avx2)) GTEST_SKIP() << "this processor has no AVX2 and FMA";
   for (const std::size_t inputs : {1u, 2u, 5u, 7u}) {
     const std::size_t hidden = 10 * inputs;
     const std::size_t total = 531;  // the last batch has 131 rows
-    const std::vector<float> x = uniform_floats(total * inputs, 1.7, inputs);
-    const MatrixView<const float> features(x.data(), total, inputs);
-    std::vector<std::uint8_t> labels(total);
-    std::vector<std::uint32_t> rows(total);
-    for (std::size_t i = 0; i < total; ++i) {
-      labels[i] = x[i * inputs] > 0.2f;
-      rows[i] = static_cast<std::uint32_t>(i);
-    }
+    const LabelledRows data(total, inputs);
     SmallMlp ref(inputs, hidden, 200, {}, SmallMlpTarget::ref);
     SmallMlp avx2(inputs, hidden, 200, {}, SmallMlpTarget::avx2);
     EXPECT_EQ(ref.target_name(), "ref");
@@ -131,14 +146,14 @@ TEST(SmallMlp, TargetsStayTogetherOverManySteps) {
     avx2.set_parameters(start);
     for (int epoch = 0; epoch < 8; ++epoch) {
       for (std::size_t first = 0; first < total; first += 200) {
-        const auto batch =
-            std::span<const std::uint32_t>(rows).subspan(first, std::min<std::size_t>(200, total - first));
-        EXPECT_NEAR(ref.train_step(features, labels, batch), avx2.train_step(features, labels, batch), 1e-6);
+        const auto batch = data.batch(first, 200);
+        EXPECT_NEAR(ref.train_step(data.features, data.labels, batch),
+                    avx2.train_step(data.features, data.labels, batch), 1e-6);
       }
     }
     std::vector<float> p_ref(total), p_avx2(total);
-    ref.predict(features, rows, p_ref);
-    avx2.predict(features, rows, p_avx2);
+    ref.predict(data.features, data.rows, p_ref);
+    avx2.predict(data.features, data.rows, p_avx2);
     for (std::size_t i = 0; i < total; ++i) EXPECT_NEAR(p_ref[i], p_avx2[i], 1e-5);
   }
 }
@@ -148,14 +163,7 @@ TEST(SmallMlp, Avx512HasTheBitsOfAvx2) {
   for (const auto& [inputs, hidden] :
        {std::pair<std::size_t, std::size_t>{2, 20}, {5, 50}, {10, 100}, {3, 131}}) {
     const std::size_t total = 331;  // the last batch has 131 rows
-    const std::vector<float> x = uniform_floats(total * inputs, 1.7, inputs);
-    const MatrixView<const float> features(x.data(), total, inputs);
-    std::vector<std::uint8_t> labels(total);
-    std::vector<std::uint32_t> rows(total);
-    for (std::size_t i = 0; i < total; ++i) {
-      labels[i] = x[i * inputs] > 0.2f;
-      rows[i] = static_cast<std::uint32_t>(i);
-    }
+    const LabelledRows data(total, inputs);
     SmallMlp avx2(inputs, hidden, 200, {}, SmallMlpTarget::avx2);
     SmallMlp avx512(inputs, hidden, 200, {}, SmallMlpTarget::avx512);
     EXPECT_EQ(avx512.target_name(), "avx512");
@@ -165,17 +173,17 @@ TEST(SmallMlp, Avx512HasTheBitsOfAvx2) {
     avx512.set_parameters(weights);
     for (int epoch = 0; epoch < 4; ++epoch) {
       for (std::size_t first = 0; first < total; first += 200) {
-        const auto batch =
-            std::span<const std::uint32_t>(rows).subspan(first, std::min<std::size_t>(200, total - first));
-        EXPECT_EQ(avx2.train_step(features, labels, batch), avx512.train_step(features, labels, batch));
+        const auto batch = data.batch(first, 200);
+        EXPECT_EQ(avx2.train_step(data.features, data.labels, batch),
+                  avx512.train_step(data.features, data.labels, batch));
       }
     }
     avx2.get_parameters(weights);
     avx512.get_parameters(others);
     EXPECT_EQ(weights, others) << hidden;
     std::vector<float> p_avx2(total), p_avx512(total);
-    avx2.predict(features, rows, p_avx2);
-    avx512.predict(features, rows, p_avx512);
+    avx2.predict(data.features, data.rows, p_avx2);
+    avx512.predict(data.features, data.rows, p_avx512);
     EXPECT_EQ(p_avx2, p_avx512) << hidden;
   }
 }
