@@ -23,7 +23,7 @@ std::string reason_of(ExitCode code) {
     case kWrongInput:
       return "wrong input, or a file that cannot be read or written";
     case kSimulationFailures:
-      return "too many simulations failed";
+      return "simulations failed that the problem does not allow for";
     default:
       return "internal or numerical failure";
   }
