@@ -14,7 +14,8 @@ namespace nrec {
 /// millisecond, offering their core to others, before they sleep.
 class ThreadPool {
  public:
-  /// `num_threads` >= 1, or 0 for one per available core (no more than the control group of a container has time for). Errors: DomainError above 1024 or below 0.
+  /// `num_threads` >= 1, or 0 for one per available core (no more than the control group of a container has time for).
+  /// Errors   DomainError: above 1024 or below 0; std::system_error: the system starts no more threads
   explicit ThreadPool(int num_threads = 0);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
