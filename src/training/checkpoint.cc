@@ -25,6 +25,10 @@ void add_trainer(const TrainerState& state, const std::string& start, std::vecto
   add("adam.m", state.adam_m);
   add("adam.v", state.adam_v);
   if (!state.gradient_sum.empty()) add("gradient_sum", state.gradient_sum);
+  if (state.average) {
+    add("average.weights", std::as_const(*state.average).weights());
+    add("average.statistics", std::as_const(*state.average).statistics());
+  }
   const std::vector<std::int64_t> counters = {state.step, state.step_in_epoch, state.best_epoch,
                                               state.num_reductions, state.last_reduction};
   tensors.push_back(
@@ -34,7 +38,7 @@ void add_trainer(const TrainerState& state, const std::string& start, std::vecto
   tensors.push_back(history_tensor(start + "history", state.history));
 }
 
-/// `shape_of` has networks of the wanted shape, and a gradient_sum where one is wanted.
+/// `shape_of` has networks of the wanted shape, and a gradient_sum and an average where they are wanted.
 TrainerState read_trainer(const TrainerState& shape_of, const std::string& start, const TensorFile& file,
                           const std::string& where) {
   TrainerState state = shape_of;
@@ -53,6 +57,10 @@ TrainerState read_trainer(const TrainerState& shape_of, const std::string& start
   load("adam.m", state.adam_m);
   load("adam.v", state.adam_v);
   if (!state.gradient_sum.empty()) load("gradient_sum", state.gradient_sum);
+  if (state.average) {
+    load("average.weights", state.average->weights());
+    load("average.statistics", state.average->statistics());
+  }
   const std::vector<std::int64_t> counters = i64_values(required_tensor(file, start + "counters", where));
   const std::vector<double> sums = f64_values(required_tensor(file, start + "sums", where));
   const auto epochs = static_cast<std::int64_t>(state.history.size());

@@ -19,7 +19,7 @@ struct TrainingState {
 /// Atomic. `fingerprint` names problem and settings: resuming under another one is refused.
 void save_checkpoint(const TrainingState& state, const std::string& fingerprint,
                      const std::filesystem::path& path);
-/// Replaces `state`, whose networks (and gradient_sum, where there is one) have the shapes that are wanted, by the one of the file.
+/// Replaces `state`, whose networks (and gradient_sum and average, where there are any) have the shapes that are wanted, by the one of the file.
 /// Errors: IoError: damaged, or made for other data or settings; `state` is then left as it was.
 void load_checkpoint(const std::string& fingerprint, const std::filesystem::path& path, TrainingState& state);
 

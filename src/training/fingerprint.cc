@@ -33,6 +33,8 @@ std::string training_fingerprint(const TrainingData& data, const PairNetworkShap
   add(options.learning_rate_schedule);
   // The length of the run shapes the schedule, so there it belongs to the name.
   if (options.learning_rate_schedule == "cosine") add(std::to_string(options.max_num_epochs));
+  if (options.weight_decay > 0) add("decay " + number_text(options.weight_decay));
+  if (options.ema_epochs > 0) add("average " + number_text(options.ema_epochs));
   // Words for what is not the default, so that older checkpoints keep their name.
   const TrainingOptions defaults;
   if (options.select_epoch != defaults.select_epoch) add("select " + options.select_epoch);

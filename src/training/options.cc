@@ -10,7 +10,7 @@ namespace {
 
 constexpr double kBatchRows = 256, kLeastBatchRows = 16, kStepsPerEpoch = 16;
 constexpr double kLearningRate = 1e-2;  // at kBatchRows
-constexpr double kEpochs = 60, kLeastEpochs = 10, kLeastSteps = kEpochs * kStepsPerEpoch;
+constexpr double kEpochs = 120, kLeastEpochs = 10, kLeastSteps = kEpochs * kStepsPerEpoch;
 constexpr double kSimulationsOfAllEpochs = 10000;
 
 /// Rows of a mini-batch that the contrastive sets of the loss ask for.
@@ -53,6 +53,8 @@ void use_published_settings(NetworkOptions& network, TrainingOptions& training) 
               .training_batch_size = 1024,
               .learning_rate = 5e-4,
               .learning_rate_schedule = "constant",
+              .weight_decay = 0.0,
+              .ema_epochs = 0.0,
               .max_num_epochs = 1000,
               .stop_after_epochs = 0};
 }
@@ -95,13 +97,19 @@ void describe(OptionTable& table, TrainingOptions& options) {
             "falling to 0 over max_num_epochs along a cosine");
   table.add(section, "clip_max_norm", &options.clip_max_norm, {.low = 0},
             "largest norm of a gradient; 0 = no clipping");
+  table.add(section, "weight_decay", &options.weight_decay, {.low = 0, .high = 100},
+            "decoupled weight decay (AdamW): a step at the learning rate r shrinks the weight matrices by "
+            "the share r weight_decay; 0: none");
+  table.add(section, "ema_epochs", &options.ema_epochs, {.low = 0, .high = 1e6},
+            "epochs that the exponential moving average of the weights looks back; the average is what is "
+            "measured after an epoch and kept; 0: the weights themselves");
   table.add(section, "validation_fraction", &options.validation_fraction,
             {.low = 0, .high = 1, .low_open = true, .high_open = true},
             "share of the simulations kept for validation");
   table.add(
       section, "max_num_epochs", &options.max_num_epochs, {.low = 0},
-      "most passes over the training rows; 0: 60; of more than 10,000 simulations fewer (to 10), as the "
-      "fourth root of their number; more where that would be fewer than 960 steps");
+      "most passes over the training rows; 0: 120; of more than 10,000 simulations fewer (to 10), as the "
+      "fourth root of their number; more where that would be fewer than 1,920 steps");
   table.add(
       section, "stop_after_epochs", &options.stop_after_epochs, {.low = 0},
       "stop after so many epochs without a better validation loss; 0 = never, keep the best of all epochs");

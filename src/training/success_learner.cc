@@ -21,6 +21,8 @@ const TrainingOptions& success_options() {
     TrainingOptions fixed;
     fixed.learning_rate = 2e-3;
     fixed.learning_rate_schedule = "plateau";
+    fixed.weight_decay = 0.0;
+    fixed.ema_epochs = 0.0;
     fixed.max_num_epochs = 400;
     fixed.stop_after_epochs = 0;  // the schedule ends it
     return fixed;

@@ -69,6 +69,8 @@ Record estimator_settings(const TrainingData& data, const NetworkOptions& networ
   settings.set("learning_rate", options.learning_rate);
   settings.set("learning_rate_schedule", options.learning_rate_schedule);
   settings.set("clip_max_norm", options.clip_max_norm);
+  settings.set("weight_decay", options.weight_decay);
+  settings.set("ema_epochs", options.ema_epochs);
   settings.set("validation_fraction", options.validation_fraction);
   settings.set("max_num_epochs", options.max_num_epochs);
   settings.set("stop_after_epochs", options.stop_after_epochs);
@@ -108,6 +110,7 @@ class TrainingRun {
         state_{.ratio = TrainerState::start(PairNetwork::initialised(shape(), run.seed)), .success = {}} {
     if (options.gradients == "accumulate")
       state_.ratio.gradient_sum.resize(state_.ratio.network.weights().size());
+    if (options.ema_epochs > 0) state_.ratio.average = state_.ratio.network;
     for (const std::string& warning : data_.warnings) run.log.warning(warning);
     if (simulations.failed_theta.rows() > 0)
       success_ = std::make_unique<SuccessLearner>(prior, simulations, run);

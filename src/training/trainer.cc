@@ -16,6 +16,7 @@ constexpr float kAdamBeta1 = 0.9f;
 constexpr float kAdamBeta2 = 0.999f;
 constexpr float kAdamEps = 1e-8f;
 constexpr double kClipEps = 1e-6;
+constexpr double kEmaStart = 10.0;  // the average of t steps looks back (t + kEmaStart) / kEmaStart at most
 
 double l2_norm(std::span<const float> values) {
   double sum = 0.0;
@@ -29,6 +30,7 @@ TrainerState TrainerState::start(PairNetwork network) {
   const std::size_t size = network.weights().size();
   return {.network = network,
           .best = std::move(network),
+          .average = {},
           .adam_m = std::vector<float>(size),
           .adam_v = std::vector<float>(size),
           .gradient_sum = {},
@@ -65,6 +67,7 @@ void Trainer::reduce_on_plateau(TrainerState& state) const {
   if (state.best_epoch == 0 || epochs - std::max(state.best_epoch, state.last_reduction) < kPlateauEpochs)
     return;
   state.network = state.best;
+  if (state.average) state.average = state.best;
   state.last_reduction = epochs;
   ++state.num_reductions;
 }
@@ -83,6 +86,7 @@ double Trainer::train_step(TrainerState& state) {
   } else {
     adam_step(state, gradient_, clip_factor(gradient_), rate);
   }
+  if (state.average) update_average(state);
   return loss;
 }
 
@@ -104,10 +108,32 @@ void Trainer::adam_step(TrainerState& state, std::span<const float> gradient, do
   const double correction1 = 1.0 - std::pow(static_cast<double>(kAdamBeta1), t);
   const double correction2 = 1.0 - std::pow(static_cast<double>(kAdamBeta2), t);
   const FlushDenormals flush;
+  if (options_.weight_decay > 0) {
+    const std::span<float> weights = state.network.weights();
+    const auto keep = static_cast<float>(std::max(0.0, 1.0 - rate * options_.weight_decay));
+    state.network.for_each_matrix([&](std::size_t first, std::size_t size) {
+      for (float& weight : weights.subspan(first, size)) weight *= keep;
+    });
+  }
   kernels_.adam(state.network.weights().data(), gradient.data(), state.adam_m.data(), state.adam_v.data(),
                 gradient.size(), static_cast<float>(clip), kAdamBeta1, kAdamBeta2,
                 static_cast<float>(rate / correction1), static_cast<float>(1.0 / std::sqrt(correction2)),
                 kAdamEps);
+}
+
+void Trainer::update_average(TrainerState& state) const {
+  const auto t = static_cast<double>(state.step);
+  const double steps = options_.ema_epochs * static_cast<double>(steps_per_epoch());
+  // The first steps count little: the average forgets them at the pace at which it grows.
+  const double share = std::min(1.0, std::max(1.0 / steps, kEmaStart / (t + kEmaStart)));
+  const auto move = [share = static_cast<float>(share)](std::span<float> average,
+                                                        std::span<const float> values) {
+    for (std::size_t i = 0; i < average.size(); ++i) average[i] += share * (values[i] - average[i]);
+  };
+  const PairNetwork& network = state.network;
+  const FlushDenormals flush;
+  move(state.average->weights(), network.weights());
+  move(state.average->statistics(), network.statistics());
 }
 
 bool Trainer::is_better(const EpochRecord& record, const TrainerState& state) const {
@@ -121,7 +147,7 @@ bool Trainer::is_better(const EpochRecord& record, const TrainerState& state) co
 const EpochRecord& Trainer::finish_epoch(TrainerState& state) {
   const int epoch = static_cast<int>(state.history.size()) + 1;
   EpochRecord record =
-      objective_.measure(*step_, state.network,
+      objective_.measure(*step_, state.result(),
                          measures_information(options_.information_epochs, epoch, options_.max_num_epochs));
   record.training_loss = state.epoch_loss_sum / static_cast<double>(state.step_in_epoch);
   const bool better = is_better(record, state);
@@ -130,7 +156,7 @@ const EpochRecord& Trainer::finish_epoch(TrainerState& state) {
   state.epoch_loss_sum = 0.0;
   if (better) {
     state.best_epoch = epoch;
-    state.best = state.network;
+    state.best = state.result();
   }
   if (options_.learning_rate_schedule == "plateau") reduce_on_plateau(state);
   return state.history.back();

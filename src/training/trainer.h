@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -16,6 +17,7 @@ namespace nrec {
 struct TrainerState {
   PairNetwork network;
   PairNetwork best;
+  std::optional<PairNetwork> average;  // ema_epochs > 0: the moving average of `network`; else empty
   std::vector<float> adam_m, adam_v;
   std::int64_t step = 0;  // steps done since the start
   std::int64_t step_in_epoch = 0;
@@ -29,6 +31,8 @@ struct TrainerState {
 
   /// Before the first step.
   static TrainerState start(PairNetwork network);
+  /// What an epoch is measured with, and kept: the average where there is one.
+  const PairNetwork& result() const { return average ? *average : network; }
 };
 
 /// The value of an epoch by which epochs are compared, smaller is better: validation_loss, nre_a_loss, or -i0.
@@ -63,6 +67,7 @@ class Trainer {
   /// Adds the gradient of the mini-batch to the sum of the epoch and clips that in place.
   void accumulate_gradient(TrainerState& state) const;
   double clip_factor(std::span<const float> gradient) const;
+  void update_average(TrainerState& state) const;
   void reduce_on_plateau(TrainerState& state) const;
   bool is_better(const EpochRecord& record, const TrainerState& state) const;
 

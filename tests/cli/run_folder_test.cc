@@ -96,7 +96,7 @@ TEST_F(RunFolder, ResumingAFinishedRunRepeatsNothingAndChangesNothing) {
   const std::string draws = content("p_run/draws.npz");
   const Outcome outcome = infer(whole_, {"--resume"});
   ASSERT_EQ(outcome.code, 0) << outcome.err;
-  expect_in(outcome.err, "resuming training after 4 epochs");
+  expect_in(outcome.err, "resuming training after 6 epochs");
   expect_in(outcome.err, "taking over the draws of the earlier run");
   EXPECT_EQ(content("p_run/estimator.safetensors"), estimator);
   EXPECT_EQ(content("p_run/draws.npz"), draws);

@@ -23,7 +23,7 @@ inline const std::string kObservation = "[observation]\nfile = \"x_o.csv\"\n";
 inline const std::string kSmall =
     "[network]\nhidden_features = 16\nnum_blocks = 1\nnorm = \"layer\"\n"
     "[training]\nnum_classes = 9\ntraining_batch_size = 64\nlearning_rate = 3e-3\n"
-    "learning_rate_schedule = \"constant\"\nmax_num_epochs = 4\n"
+    "learning_rate_schedule = \"constant\"\nmax_num_epochs = 6\n"
     "[sampling]\nnum_samples = 200\n";
 
 class ToyTest : public ProgramTest {

@@ -36,6 +36,8 @@ struct ImportanceDiagnosticOptions {
                               .training_batch_size = 512,
                               .learning_rate = 1e-4,
                               .learning_rate_schedule = "constant",
+                              .weight_decay = 0.0,
+                              .ema_epochs = 0.0,
                               .validation_fraction = 0.25,
                               .max_num_epochs = 60,
                               .stop_after_epochs = 0};

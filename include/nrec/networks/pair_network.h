@@ -73,6 +73,18 @@ class PairNetwork {
   std::size_t out_weight() const;
   std::size_t out_bias() const { return out_weight() + width_; }
   std::size_t x_in() const;
+  /// Calls f(offset into weights(), size) for every matrix of weights: all but biases, gains and shifts.
+  template <class F>
+  void for_each_matrix(F&& f) const {
+    f(theta_in(), shape_.dim_theta * width_);
+    const std::size_t hidden = shape_.hidden_features * width_;
+    for (std::size_t i = 0; i < shape_.num_blocks; ++i) {
+      f(block(i).w1, hidden);
+      f(block(i).w2, hidden);
+    }
+    f(out_weight(), width_);
+    f(x_in(), shape_.dim_x * width_);
+  }
   /// Running mean and variance of norm `which` (0 or 1) of block i, offsets into statistics().
   std::size_t running_mean(std::size_t i, int which) const {
     return (2 * i + static_cast<std::size_t>(which)) * 2 * width_;

@@ -32,6 +32,8 @@ struct TrainingOptions {
   double learning_rate = 0.0;   // 0: settled_options()
   std::string learning_rate_schedule = "cosine";
   double clip_max_norm = 5.0;
+  double weight_decay = 0.3;
+  double ema_epochs = 2.0;
   double validation_fraction = 0.1;
   int max_num_epochs = 0;  // 0: settled_options()
   int stop_after_epochs = 0;
@@ -45,12 +47,13 @@ struct TrainingOptions {
 
 /// The options with the values that are left to nrec (0) filled in for so many simulations. Mini-batches have 256 rows, fewer where
 /// an epoch would have fewer than 16 of them, but at least 16 and what num_classes needs. The rate of Adam is 1e-2 at 256 rows
-/// and above, below in proportion to the root of the rows. There are 60 epochs, of more than 10,000 simulations fewer in proportion to
-/// the fourth root of their number (at least 10), and more where that would be fewer than 960 steps. docs/decisions/0010-learning-rate.md
+/// and above, below in proportion to the root of the rows. There are 120 epochs, of more than 10,000 simulations fewer in proportion
+/// to the fourth root of their number (at least 10), and more where that would be fewer than 1,920 steps.
+/// docs/decisions/0010-learning-rate.md, docs/decisions/0011-weight-decay-and-average.md
 TrainingOptions settled_options(TrainingOptions options, std::size_t num_simulations);
 
-/// Sets both to the published setting of NRE-C: batch norm, K = 99, mini-batches of 1,024, Adam at a constant 5e-4, at most 1,000
-/// epochs of which the best is kept; gradients and contrastive sets stay those of nrec. Source: [Miller2022, app. B]
+/// Sets both to the published setting of NRE-C: batch norm, K = 99, mini-batches of 1,024, Adam at a constant 5e-4 without decay
+/// or average of the weights, at most 1,000 epochs of which the best is kept; gradients and contrastive sets stay those of nrec. Source: [Miller2022, app. B]
 void use_published_settings(NetworkOptions& network, TrainingOptions& training);
 
 /// Sections [network] and [training]: names, ranges and help. The table is bound to the structs.
@@ -114,8 +117,9 @@ struct CheckpointOptions {
 ///   joint   rows that `simulator` makes for this mini-batch, steps_per_epoch of them an epoch; contrastive thetas as for fixed. The
 ///           given simulations only standardise and validate. Row i of step s is row N + s B + i of a campaign with this seed
 ///
-/// Adam on mini-batches of contrastive pairs; after every epoch the loss of all validation rows on fixed contrastive sets;
-/// the state of the epoch that is best by options.select_epoch is kept. Every random choice is a pure function of (seed, what, epoch or step): equal bits
+/// Adam on mini-batches of contrastive pairs, its weight matrices decaying by weight_decay times the rate of the step [Loshchilov2019];
+/// after every epoch the loss of all validation rows on fixed contrastive sets, with the moving average of the weights over
+/// ema_epochs [MoralesBrotons2024]; the state of the epoch that is best by options.select_epoch is kept. Every random choice is a pure function of (seed, what, epoch or step): equal bits
 /// for any number of threads and after a kill and resume.
 ///
 /// A set with failed_theta (without_failures(), rule model) has P(ok | theta) learnt first, from all rows; the ratio is trained
@@ -125,7 +129,7 @@ struct CheckpointOptions {
 ///          DomainError: a row of regime joint failed, constant theta, theta outside the prior's support, failed rows left in theta and x;
 ///          ConfigError: option values, broken_rules(); IoError: checkpoint of another problem or unreadable
 /// Cost     per step about 12 R H^2 B (K + 1) floating-point operations
-/// Source   [Miller2022, sec. 2-4, app. B]
+/// Source   [Miller2022, sec. 2-4, app. B], [Loshchilov2019], [MoralesBrotons2024]
 TrainingResult train(const Prior& prior, const SimulationSet& simulations, const NetworkOptions& network,
                      const TrainingOptions& options, const RunContext& run,
                      const CheckpointOptions& checkpoint = {}, const Simulator* simulator = nullptr);

@@ -13,15 +13,15 @@ namespace {
 
 using testing::cube_prior;
 
-/// theta ~ U(0, 1), x = theta + N(0, 1), P(ok | theta) = exp(-((theta - 0.5)/0.15)^2 / 2): weak data, so that the chance of
-/// success shapes every posterior.
+/// theta ~ U(0, 1), x = theta + N(0, 1), P(ok | theta) = 0.02 + 0.98 exp(-((theta - 0.5)/0.15)^2 / 2): weak data, so that
+/// the chance of success shapes every posterior; nowhere so small that no success shows the ratio there.
 class FailureCheck : public ::testing::Test {
  protected:
   static SimulationSet rows(std::size_t count, std::uint64_t seed, FailureRule rule) {
     const FunctionSimulator simulator(
         "bump", 1, 1, [](std::span<const double> theta, RandomStream& random, std::span<double> x) {
           const double z = (theta[0] - 0.5) / 0.15;
-          x[0] = random.uniform() < std::exp(-0.5 * z * z) ? theta[0] + random.normal() : std::nan("");
+          x[0] = random.uniform() < 0.02 + 0.98 * std::exp(-0.5 * z * z) ? theta[0] + random.normal() : std::nan("");
         });
     return without_failures(simulate_from_prior(cube_prior(1), simulator, count, seed, *pool_), rule);
   }
@@ -77,7 +77,7 @@ TEST_F(FailureCheck, TrustsALearntChanceOfSuccess) {
   const std::string& sentence = item(report, "failures").sentence;
   EXPECT_NE(sentence.find("P(ok | theta) is learnt: on "), std::string::npos) << sentence;
   EXPECT_NE(sentence.find("mean over the draws 0."), std::string::npos) << sentence;
-  EXPECT_NEAR(std::get<double>(*report.record.find("failures.mean_success_of_draws")), 0.411, 0.06);
+  EXPECT_NEAR(std::get<double>(*report.record.find("failures.mean_success_of_draws")), 0.423, 0.06);
   EXPECT_NEAR(std::get<double>(*report.record.find("normalisation.mean_ratio")), 1.0, 0.15);
 }
 

@@ -30,6 +30,7 @@ class AccumulatedGradients : public testing::TrainTest {
     TrainingOptions options = short_training();
     options.gradients = "accumulate";
     options.clip_max_norm = kClip;
+    options.weight_decay = 0.0;
     return options;
   }
   PairNetwork network() const {

@@ -17,19 +17,19 @@ TEST(SettledOptions, MiniBatchesGrowWithTheSimulationsAndTheRateWithThem) {
 }
 
 TEST(SettledOptions, EpochsAreFewerWhereTheyAreLong) {
-  EXPECT_EQ(settled_options({}, 10000).max_num_epochs, 60);
-  EXPECT_EQ(settled_options({}, 100000).max_num_epochs, 34);
-  EXPECT_EQ(settled_options({}, 1000000).max_num_epochs, 19);
+  EXPECT_EQ(settled_options({}, 10000).max_num_epochs, 120);
+  EXPECT_EQ(settled_options({}, 100000).max_num_epochs, 67);
+  EXPECT_EQ(settled_options({}, 1000000).max_num_epochs, 38);
   EXPECT_EQ(settled_options({}, 1000000000).max_num_epochs, 10);
-  EXPECT_EQ(settled_options({.regime = "joint"}, 10000000).max_num_epochs, 60) << "those of other rows";
+  EXPECT_EQ(settled_options({.regime = "joint"}, 10000000).max_num_epochs, 120) << "those of other rows";
   EXPECT_EQ(settled_options({.max_num_epochs = 7}, 100).max_num_epochs, 7);
 }
 
 TEST(SettledOptions, FewSimulationsHaveAsManyStepsAsMore) {
-  EXPECT_EQ(settled_options({}, 1000).max_num_epochs, 60);  // 16 steps each
-  EXPECT_EQ(settled_options({}, 100).max_num_epochs, 192);  // 90 rows, 5 steps
-  EXPECT_EQ(settled_options({}, 12).max_num_epochs, 960);   // fewer rows than a batch
-  EXPECT_EQ(settled_options({.training_batch_size = 1024}, 10000).max_num_epochs, 120);  // 8 steps
+  EXPECT_EQ(settled_options({}, 1000).max_num_epochs, 120);  // 16 steps each
+  EXPECT_EQ(settled_options({}, 100).max_num_epochs, 384);   // 90 rows, 5 steps
+  EXPECT_EQ(settled_options({}, 12).max_num_epochs, 1920);   // fewer rows than a batch
+  EXPECT_EQ(settled_options({.training_batch_size = 1024}, 10000).max_num_epochs, 240);  // 8 steps
 }
 
 TEST(SettledOptions, WhatIsGivenStays) {
