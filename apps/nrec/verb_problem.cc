@@ -29,7 +29,10 @@ class ProblemVerb final : public Verb {
     describe_settings(syntax_.options, settings_);
     nrec::describe(syntax_.options, defaults_.training);
     if (to_the_end) nrec::describe(syntax_.options, defaults_.sampling);
-    if (to_the_end) nrec::describe(syntax_.options, defaults_.check);
+    if (to_the_end) {
+      nrec::describe(syntax_.options, defaults_.check);
+      describe_num_predicted(syntax_.options, "check", defaults_.check.num_predicted);
+    }
     nrec::describe(syntax_.options, defaults_.run);
     syntax_.notes =
         "Without --out the results go to <name of the problem file>_run in the current folder. Flags "

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "commands/inputs.h"
+#include "commands/predictive_rows.h"
 #include "commands/results.h"
 #include "commands/training_rows.h"
 #include "diagnostics/failure_check.h"
@@ -19,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array kCheckFiles = {files::kRecord};
+constexpr std::array kCheckFiles = {files::kRecord, files::kPredictive};
 
 fs::path model_file(const std::string& model) {
   if (model.empty())
@@ -45,6 +46,36 @@ std::unique_ptr<Task> task_of(const CheckCommandOptions& options, const RatioEst
                   "give held-out simulations by --simulations",
                   options.task, fmt::join(task->prior().description(), "; "),
                   fmt::join(estimator.prior.description(), "; ")));
+}
+
+bool is_same(const Prior& a, const Prior& b) {
+  return a.names() == b.names() && a.terms() == b.terms() && a.samples().values() == b.samples().values();
+}
+
+/// The problem whose simulator is to make data at posterior draws; it must be the one that the estimator is of.
+std::optional<Problem> simulating_problem(const CheckCommandOptions& options,
+                                          const RatioEstimator& estimator) {
+  if (options.problem.empty()) return std::nullopt;
+  if (!options.task.empty())
+    throw ConfigError(
+        "check: --task and --problem both name a simulator; give the one that made the training rows");
+  if (options.observation.file.empty())
+    throw ConfigError(
+        "check: --problem is for data at the posterior of an observation; name one by --observation, or "
+        "leave "
+        "--problem out");
+  Problem problem = read_problem(options.problem);
+  if (!has_own_simulator(problem))
+    throw ConfigError(
+        options.problem +
+        ": [simulations] has no command and no library, so there is nothing to simulate with; name "
+        "one there, a built-in task by --task, or leave --problem out");
+  const Prior prior = problem_prior(problem);
+  if (is_same(prior, estimator.prior)) return problem;
+  throw ConfigError(fmt::format(
+      "{}: its prior ({}) is not the one of the estimator ({}); name the problem that it "
+      "was trained on",
+      options.problem, fmt::join(prior.description(), "; "), fmt::join(estimator.prior.description(), "; ")));
 }
 
 bool is_of_campaign(const CheckCommandOptions& options) {
@@ -98,6 +129,7 @@ struct CheckRun {
   std::unique_ptr<Task> task;  // null: none
   std::optional<Observation> observation;
   SimulationSet held_out;
+  std::unique_ptr<PredictiveRows> predictive;  // null: none
 
   CheckReport report() const {
     CheckData data{.theta = held_out.theta, .x = held_out.x};
@@ -106,6 +138,7 @@ struct CheckRun {
       data.has_iid_rows = observation->rows == ObservationRows::iid;
     }
     if (task) data.simulator = &task->simulator();
+    if (predictive) data.simulate = predictive->maker();
     const std::string seen = training_rows_sentence(estimator, held_out);
     data.record.set("held_out.is_training", !seen.empty());
     if (!seen.empty()) {
@@ -115,6 +148,11 @@ struct CheckRun {
     FullCheckOptions settings;
     settings.held_out.max_rows = static_cast<std::size_t>(options.max_rows);
     settings.held_out.num_prior_draws = static_cast<std::size_t>(options.num_prior_draws);
+    if (predictive) {
+      settings.num_predicted = PredictiveRows::count(options.num_predicted);
+    } else if (options.num_predicted > 0) {
+      settings.num_predicted = static_cast<std::size_t>(options.num_predicted);
+    }
     return full_check(estimator, data, settings, context);
   }
 };
@@ -124,6 +162,7 @@ std::vector<std::string> input_files(const CheckCommandOptions& options, const f
   if (!is_of_campaign(options))
     inputs.insert(inputs.end(), options.simulations.begin(), options.simulations.end());
   if (!options.observation.file.empty()) inputs.push_back(options.observation.file);
+  if (!options.problem.empty()) inputs.push_back(options.problem);
   return inputs;
 }
 
@@ -172,6 +211,11 @@ void describe(OptionTable& table, CheckCommandOptions& options) {
             "the built-in task that the estimator was trained on: makes held-out simulations where no files "
             "are given, and "
             "data at posterior draws");
+  table.add(
+      "", "problem", &options.problem, {},
+      "the problem file that the estimator was trained on: its program or library makes data at posterior "
+      "draws of the observation");
+  describe_num_predicted(table, "", options.num_predicted);
   table
       .add("", "num_simulations", &options.num_simulations, {.low = 1, .high = 1e9},
            "held-out simulations that the task makes")
@@ -193,6 +237,7 @@ CommandResult check_command(const CheckCommandOptions& options, const OutputOpti
         "--simulations, or its task by --task");
   RatioEstimator estimator = load_estimator(model);
   std::unique_ptr<Task> task = task_of(options, estimator);
+  const std::optional<Problem> problem = simulating_problem(options, estimator);
   std::optional<Observation> observation;
   if (!options.observation.file.empty()) {
     observation = read_observation(options.observation);
@@ -202,14 +247,24 @@ CommandResult check_command(const CheckCommandOptions& options, const OutputOpti
   check_fit(held_out, estimator);
   const OutputFolder folder(output.out.empty() ? default_folder(options.model) : fs::path(output.out),
                             kCheckFiles, output);
+  std::unique_ptr<PredictiveRows> predictive;
+  if (problem)
+    predictive = std::make_unique<PredictiveRows>(
+        *problem, estimator.prior, estimator.x_low.size(),
+        PredictiveRows::count(options.num_predicted) * observation->num_posteriors(), context);
   const std::vector<std::string> inputs = input_files(options, model);
   folder.refuse_inputs(inputs);
   folder.clear();
 
   RunContext rest = context;
   rest.time_limit = context.time_limit - watch.seconds();
-  const CheckRun run{
-      options, rest, std::move(estimator), std::move(task), std::move(observation), std::move(held_out)};
+  const CheckRun run{options,
+                     rest,
+                     std::move(estimator),
+                     std::move(task),
+                     std::move(observation),
+                     std::move(held_out),
+                     std::move(predictive)};
   CommandResult result;
   result.folder = folder.path();
   result.record = started_record("check", output, context);
@@ -222,6 +277,10 @@ CommandResult check_command(const CheckCommandOptions& options, const OutputOpti
   if (run.held_out.num_dropped > 0)
     context.log.info(failure_summary(run.held_out) + " and were left out: the check is about successes");
   describe_end(run.report(), rest, result);
+  if (run.predictive) {
+    run.predictive->write(folder);
+    result.record.merge("check.", run.predictive->record());
+  }
   result.record.set("status", command_status_name(result.status));
   result.record.set("message", result.message);
   result.record.set("seconds", watch.seconds());

@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 
 constexpr std::array kInferFiles = {files::kEstimator, files::kCheckpoint,  files::kDrawsNpz,
                                     files::kDrawsCsv,  files::kDrawsNetcdf, files::kEvaluations,
-                                    files::kRecord,    files::kConfig};
+                                    files::kRecord,    files::kConfig,      files::kPredictive};
 constexpr std::array kTrainFiles = {files::kEstimator, files::kCheckpoint, files::kRecord, files::kConfig};
 constexpr double kTrainingShare = 0.9;  // of a time limit, when sampling is to follow
 
@@ -118,9 +118,22 @@ class Run {
     RunContext part = context_;
     part.time_limit = seconds_left();
     const CommandStatus trained = result_.status;
-    const SamplingStage stage{*estimator_,    estimator_hash_, observation, problem_.sampling,
-                              problem_.check, theta,           x,           folder_,
-                              output_.resume, simulator()};
+    std::optional<PredictiveRows> predictive;
+    if (problem_.check.level == "full" && has_own_simulator(problem_))
+      predictive.emplace(problem_, prior_, simulations_.set.dim_x(),
+                         PredictiveRows::count(problem_.check.num_predicted) * observation.num_posteriors(),
+                         part);
+    const SamplingStage stage{*estimator_,
+                              estimator_hash_,
+                              observation,
+                              problem_.sampling,
+                              problem_.check,
+                              theta,
+                              x,
+                              folder_,
+                              output_.resume,
+                              simulator(),
+                              predictive ? &*predictive : nullptr};
     stage.run(part, result_);
     if (result_.status == CommandStatus::done) result_.status = trained;
   }

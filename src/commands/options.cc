@@ -79,6 +79,12 @@ void describe_settings(OptionTable& table, std::string& settings) {
             "setting of NRE-C (batch norm, K = 99, up to 1,000 epochs), which takes far longer");
 }
 
+void describe_num_predicted(OptionTable& table, std::string_view section, std::int64_t& num_predicted) {
+  table.add(section, "num_predicted", &num_predicted, {.low = 0, .high = 1e6},
+            "data that the full check simulates at the posterior of each observation; 0: 1,000 of a built-in "
+            "task, 200 of a simulator of your own");
+}
+
 void describe(OptionTable& table, CheckOptions& options) {
   table
       .add("check", "level", &options.level, {"none", "quick", "full"},
@@ -113,6 +119,7 @@ void describe(OptionTable& table, Problem& problem) {
   describe(table, problem.training);
   describe(table, problem.sampling);
   describe(table, problem.check);
+  describe_num_predicted(table, "check", problem.check.num_predicted);
   describe(table, problem.run);
 }
 

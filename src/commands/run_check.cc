@@ -39,6 +39,13 @@ CheckReport check_of_run(const SamplingStage& stage, std::span<const PosteriorDr
   CheckData data{.theta = stage.held_out_theta, .x = stage.held_out_x, .simulator = stage.simulator};
   data.x_o = stage.observation.x_o;
   data.has_iid_rows = stage.observation.rows == ObservationRows::iid;
+  FullCheckOptions settings;
+  if (stage.check.num_predicted > 0)
+    settings.num_predicted = static_cast<std::size_t>(stage.check.num_predicted);
+  if (stage.predictive) {
+    data.simulate = stage.predictive->maker();
+    settings.num_predicted = PredictiveRows::count(stage.check.num_predicted);
+  }
   data.draws = [&](std::size_t i, std::size_t count, const RunContext&) {
     return every_nth(draws[i], count);
   };
@@ -48,7 +55,12 @@ CheckReport check_of_run(const SamplingStage& stage, std::span<const PosteriorDr
   for (const auto& [name, value] : quick.record.entries()) {
     if (!is_replaced(name)) data.record.set(name, value);
   }
-  return full_check(checked_ratio(stage.estimator, data.x, run.pool), data, {}, run);
+  CheckReport report = full_check(checked_ratio(stage.estimator, data.x, run.pool), data, settings, run);
+  if (stage.predictive) {
+    stage.predictive->write(stage.folder);
+    report.record.merge("", stage.predictive->record());
+  }
+  return report;
 }
 
 }  // namespace nrec

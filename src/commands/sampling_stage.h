@@ -3,6 +3,7 @@
 #include <string>
 
 #include "commands/inputs.h"
+#include "commands/predictive_rows.h"
 #include "nrec/commands/infer.h"
 
 namespace nrec {
@@ -19,6 +20,7 @@ struct SamplingStage {
   const OutputFolder& folder;
   bool resume = false;
   const Simulator* simulator = nullptr;  // for the full check; null: none
+  PredictiveRows* predictive = nullptr;  // the same with the user's own
 
   void run(const RunContext& context, CommandResult& result) const;
 };

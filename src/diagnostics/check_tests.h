@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "nrec/core/record.h"
+#include "nrec/diagnostics/quick_check.h"
 
 namespace nrec {
 
@@ -23,13 +24,15 @@ struct CheckTest {
 /// What the stages of the full check collect.
 struct CheckFindings {
   std::vector<CheckTest> tests;
+  std::vector<CheckItem> items;  // of what could not be tested
   Record record;
   bool is_complete = true;  // false: something was cut short
 };
 
 namespace advice {
 inline constexpr const char* kNarrow =
-    "simulate more, lower gamma or num_classes, or take fewer epochs; also check that theta comes from this prior";
+    "simulate more, lower gamma or num_classes, or take fewer epochs; also check that theta comes from this "
+    "prior";
 inline constexpr const char* kWide =
     "train longer or with a larger network; also check that theta comes from this prior";
 inline constexpr const char* kShifted =

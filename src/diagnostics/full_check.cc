@@ -171,7 +171,7 @@ class FullCheck {
   void observe() {
     say("observation");
     test_observation(data_, run_, findings_);
-    if (data_.simulator && data_.draws && may_go_on()) {
+    if ((data_.simulator || data_.simulate) && data_.draws && may_go_on()) {
       draws_item_ = test_predictive(data_, options_.num_predicted, rest_of_time(), findings_);
     }
   }
@@ -244,6 +244,8 @@ class FullCheck {
     for (const std::string_view name : kObservationItems) {
       if (decisive(findings_.tests, name)) items_.push_back(item_of(findings_.tests, name));
     }
+    // Of many observations that could not be tested, the first one speaks for all.
+    if (!findings_.items.empty()) items_.push_back(findings_.items.front());
     if (data_.has_iid_rows && data_.x_o.rows > 1)
       items_.push_back(iid_item(data_.x_o.rows, held_out_.num_rows(), findings_.record));
     if (draws_item_ &&

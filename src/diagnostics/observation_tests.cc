@@ -101,8 +101,18 @@ class Predictive {
     }
   }
 
-  /// Of an observation that nothing could be simulated for: lists go on over all of them.
-  void leave_out() {
+  /// Of an observation that nothing, or too little, could be simulated for: lists go on over all of them.
+  void leave_out(std::size_t i, std::size_t num_asked, std::size_t num_predicted) {
+    if (num_asked > 0)
+      findings_.items.push_back(
+          {"predictive", Verdict::cannot_tell,
+           check_text("%.0f of %.0f simulations at the posterior of ", static_cast<double>(num_predicted),
+                      static_cast<double>(num_asked)) +
+               row_text(i, data_.x_o.rows) +
+               check_text(
+                   " succeeded, too few to hold it against them (%.0f are needed); see why the simulator "
+                   "fails there, or simulate more of them",
+                   static_cast<double>(kLeastRows))});
     num_rows_.push_back(0.0);
     below_.insert(below_.end(), data_.x_o.cols, std::nan(""));
     tail_.insert(tail_.end(), data_.x_o.cols, std::nan(""));
@@ -163,6 +173,12 @@ CheckItem test_predictive(const CheckData& data, std::size_t num_predicted, cons
                           CheckFindings& findings) {
   const Stopwatch watch;
   const std::size_t count = data.num_observations();
+  const DataMaker simulate =
+      data.simulate
+          ? data.simulate
+          : [&](MatrixView<const double> theta, std::uint64_t first_row, const RunContext& context) {
+              return simulated_successes(*data.simulator, theta, first_row, context);
+            };
   Predictive predictive(data, findings);
   std::vector<PosteriorDraws> all;
   for (std::size_t i = 0; i < count; ++i) {
@@ -179,14 +195,16 @@ CheckItem test_predictive(const CheckData& data, std::size_t num_predicted, cons
                         .unit = "observation",
                         .detail = ""});
     all.push_back(data.draws(i, num_predicted, rest));
+    const std::size_t num_asked = all.back().size() >= kLeastRows ? all.back().size() : 0;
     Matrix<double> predicted;
-    if (all.back().size() >= kLeastRows)
-      predicted =
-          simulated_successes(*data.simulator, all.back().theta, kPredictedRows + i * num_predicted, rest);
+    if (num_asked > 0) predicted = simulate(all.back().theta, kPredictedRows + i * num_predicted, rest);
+    const bool is_cut =
+        predicted.rows() < num_asked && (run.stop_requested() || watch.seconds() > run.time_limit);
+    findings.is_complete = findings.is_complete && !is_cut;
     if (predicted.rows() >= kLeastRows) {
       predictive.compare(i, predicted);
     } else {
-      predictive.leave_out();
+      predictive.leave_out(i, is_cut ? 0 : num_asked, predicted.rows());
     }
   }
   predictive.write();

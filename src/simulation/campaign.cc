@@ -2,14 +2,11 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <exception>
 #include <map>
-#include <mutex>
-#include <thread>
 
 #include "nrec/core/error.h"
 #include "nrec/core/options.h"
-#include "simulation/row_queue.h"
+#include "simulation/row_workers.h"
 
 namespace nrec {
 
@@ -17,9 +14,6 @@ namespace {
 
 constexpr double kSecondsBetweenCommits = 0.5;
 constexpr std::size_t kBytesBetweenCommits = 4u << 20;
-constexpr double kSecondsPerChunk =
-    0.2;  // of rows that a worker takes at once: long against a lock, short against a stop
-constexpr std::size_t kMostRowsPerChunk = 4096;
 constexpr std::size_t kReasonsKept =
     200;  // different ones; a simulator that prints a new one each time must not fill memory
 constexpr std::size_t kReasonsShown = 10;
@@ -77,89 +71,6 @@ class Tally {
   CampaignProgress progress_;
   std::array<std::uint64_t, kNumRowStatuses> added_{};
   std::map<std::string, std::uint64_t> reasons_;
-};
-
-/// The threads that run rows. They take numbers from `rows` and leave results in `results`.
-class Workers {
- public:
-  Workers(const Prior& prior, std::uint64_t seed, int count, std::size_t rows_per_call,
-          const std::function<std::unique_ptr<RowRunner>()>& make_runner, MissingRows& rows,
-          ResultQueue& results)
-      : prior_(prior),
-        seed_(seed),
-        count_(count),
-        rows_per_call_(std::max<std::size_t>(1, rows_per_call)),
-        rows_(rows),
-        results_(results) {
-    for (int i = 0; i < count; ++i) threads_.emplace_back([this, &make_runner] { work(make_runner); });
-  }
-  ~Workers() { end(); }
-  Workers(const Workers&) = delete;
-  Workers& operator=(const Workers&) = delete;
-
-  /// Ends what is running and waits for the threads.
-  void end() {
-    stop_.request(1);
-    results_.close();
-    for (std::thread& thread : threads_) {
-      if (thread.joinable()) thread.join();
-    }
-  }
-  void rethrow_error() const {
-    if (error_) std::rethrow_exception(error_);
-  }
-
- private:
-  void work(const std::function<std::unique_ptr<RowRunner>()>& make_runner) {
-    try {
-      const std::unique_ptr<RowRunner> runner = make_runner();
-      std::size_t chunk = rows_per_call_;
-      while (!stop_.requested()) {
-        const std::vector<std::uint64_t> rows = rows_.take(chunk, static_cast<std::size_t>(count_));
-        if (rows.empty()) break;
-        const Stopwatch watch;
-        run_rows(*runner, rows);
-        const double row_seconds = watch.seconds() / static_cast<double>(rows.size());
-        const auto in_time = static_cast<std::size_t>(1.0 + kSecondsPerChunk / std::max(row_seconds, 1e-9));
-        chunk = std::max(rows_per_call_, std::min({2 * rows.size(), kMostRowsPerChunk, in_time}));
-      }
-    } catch (...) {
-      const std::lock_guard lock(mutex_);
-      if (!error_) error_ = std::current_exception();
-      stop_.request(1);
-    }
-    results_.worker_ended();
-  }
-
-  void run_rows(RowRunner& runner, const std::vector<std::uint64_t>& rows) {
-    Matrix<double> theta(rows.size(), prior_.dim());
-    std::vector<RowTask> tasks(rows.size());
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      prior_.sample(seed_, Stream::prior, rows[i], theta.view().middle_rows(i, 1));
-      tasks[i] = {.row = rows[i], .seed = row_seed(seed_, rows[i]), .theta = std::as_const(theta).row(i)};
-    }
-    std::size_t next = 0;  // results come in the order of the tasks or not: look from the last one found
-    runner.run(
-        tasks,
-        [&](RowResult&& result) {
-          for (std::size_t tried = 0; tasks[next].row != result.row;
-               ++tried, next = (next + 1) % tasks.size())
-            require_internal(tried < tasks.size(), "a runner reports only rows that it was given");
-          results_.push({{tasks[next].theta.begin(), tasks[next].theta.end()}, std::move(result)});
-        },
-        stop_);
-  }
-
-  const Prior& prior_;
-  const std::uint64_t seed_;
-  const int count_;
-  const std::size_t rows_per_call_;
-  MissingRows& rows_;
-  ResultQueue& results_;
-  StopRequest stop_;
-  std::mutex mutex_;
-  std::exception_ptr error_;
-  std::vector<std::thread> threads_;
 };
 
 /// Takes results from the workers until all rows are there or something ends it.
@@ -293,7 +204,11 @@ CampaignReport run_campaign(const Prior& prior,
     const int count = static_cast<int>(std::clamp<std::uint64_t>(
         rows.num_left(), 1, static_cast<std::uint64_t>(std::max(options.workers, 1))));
     ResultQueue results(count);
-    Workers workers(prior, identity.seed, count, options.rows_per_call, make_runner, rows, results);
+    const ThetaOfRow theta_of = [&](std::uint64_t row, std::span<double> theta) {
+      prior.sample(identity.seed, Stream::prior, row, MatrixView<double>(theta.data(), 1, theta.size()));
+    };
+    RowWorkers workers({identity.seed, prior.dim(), count, options.rows_per_call}, theta_of, make_runner,
+                       rows, results);
     Collector collector(writer, options, run, results, tally, on_commit);
     report.status = collector.collect();
     workers.end();

@@ -32,6 +32,8 @@ inline constexpr std::string_view kDrawsNetcdf = "draws.nc";
 inline constexpr std::string_view kEvaluations = "evaluations.bin";  // of sampling that was cut off
 inline constexpr std::string_view kRecord = "record.json";
 inline constexpr std::string_view kConfig = "config.toml";
+inline constexpr std::string_view kPredictive =
+    "predictive.npz";  // of the user's simulator at posterior draws
 }  // namespace files
 
 /// The folder of a run, open for writing. It removes itself in the destructor when it is new and still empty.

@@ -51,13 +51,14 @@ struct SimulationOptions {
 /// Section [observation].
 struct ObservationOptions {
   std::string file;
-  std::int64_t row = -1;  // row of a table of observations, from 0; -1: the file holds one observation
+  std::int64_t row = -1;     // row of a table of observations, from 0; -1: the file holds one observation
   std::string rows = "one";  // what the rows of a table are: "one" | "iid" | "batch"
 };
 
 /// Section [check].
 struct CheckOptions {
   std::string level = "quick";
+  std::int64_t num_predicted = 0;  // 0: by who simulates
 };
 
 /// Section [run]: what a RunContext is made from.
@@ -88,6 +89,8 @@ struct Problem {
 void describe(OptionTable& table, SimulationOptions& options);
 void describe(OptionTable& table, ObservationOptions& options);
 void describe(OptionTable& table, CheckOptions& options);
+/// Its num_predicted, for commands that may simulate.
+void describe_num_predicted(OptionTable& table, std::string_view section, std::int64_t& num_predicted);
 /// What [network] and [training] start from, a key of [training] that only read_problem() acts on: "default" | "published".
 void describe_settings(OptionTable& table, std::string& settings);
 void describe(OptionTable& table, RunOptions& options);

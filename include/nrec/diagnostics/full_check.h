@@ -25,6 +25,11 @@ struct CheckedRatio {
 /// About `count` draws from the posterior of observation i.
 using DrawsMaker = std::function<PosteriorDraws(std::size_t i, std::size_t count, const RunContext& run)>;
 
+/// Data simulated at each row of theta [n, D], without the rows that failed; after a stop or the time limit of `run` fewer. Noise is
+/// that of rows first_row, first_row + 1 ..
+using DataMaker = std::function<Matrix<double>(MatrixView<const double> theta, std::uint64_t first_row,
+                                               const RunContext& run)>;
+
 /// What is at hand for the check.
 struct CheckData {
   MatrixView<const double> theta;        // [n, D] held-out pairs, not used in training
@@ -33,6 +38,7 @@ struct CheckData {
   bool has_iid_rows = false;             // the rows of x_o are one data set, else observations of their own
   DrawsMaker draws = {};                 // at x_o, for the predictive check; may be empty
   const Simulator* simulator = nullptr;  // may be null
+  DataMaker simulate = {};               // for the predictive check; empty: by `simulator`
   std::vector<CheckItem> items = {};     // found elsewhere, and part of the verdict
   Record record = {};                    // their numbers
 
@@ -59,7 +65,7 @@ struct FullCheckOptions {
 ///   NRE-B. With a simulator also at single thetas: p(x | theta) against p(x) weighted by exp h
 /// - power: the smallest shift and narrowness that so many rows would show
 /// - observation: distance of every row of x_o from the simulations
-/// - predictive: x_o among simulations at its posterior draws (with a simulator); of one data set of independent rows, the
+/// - predictive: x_o among simulations at its posterior draws (with a simulator or data.simulate); of one data set of independent rows, the
 ///   distribution of each column
 /// - independent rows: are there more of them than calibration on single rows can vouch for
 ///
