@@ -235,6 +235,8 @@ CommandResult check_command(const CheckCommandOptions& options, const OutputOpti
         "check: neither held-out simulations nor a task is given; name files that the estimator was not "
         "trained on by "
         "--simulations, or its task by --task");
+  if (const std::string broken = broken_num_predicted(options.num_predicted); !broken.empty())
+    throw ConfigError("check: " + broken);
   RatioEstimator estimator = load_estimator(model);
   std::unique_ptr<Task> task = task_of(options, estimator);
   const std::optional<Problem> problem = simulating_problem(options, estimator);

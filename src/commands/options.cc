@@ -79,6 +79,14 @@ void describe_settings(OptionTable& table, std::string& settings) {
             "setting of NRE-C (batch norm, K = 99, up to 1,000 epochs), which takes far longer");
 }
 
+std::string broken_num_predicted(std::int64_t num_predicted) {
+  constexpr std::int64_t kLeast = 50;  // that must succeed for the predictive check
+  if (num_predicted == 0 || num_predicted >= kLeast) return "";
+  return "num_predicted = " + std::to_string(num_predicted) +
+         " is too few to hold an observation against; give " + std::to_string(kLeast) +
+         " or more, or 0 to leave it to nrec";
+}
+
 void describe_num_predicted(OptionTable& table, std::string_view section, std::int64_t& num_predicted) {
   table.add(section, "num_predicted", &num_predicted, {.low = 0, .high = 1e6},
             "data that the full check simulates at the posterior of each observation; 0: 1,000 of a built-in "

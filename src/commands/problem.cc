@@ -211,6 +211,8 @@ std::vector<std::string> broken_rules(const Problem& problem, bool must_run, con
                      ": [simulations] component_per_call is for task = \"gaussian_mixture\" only; remove it");
   for (const std::string& sentence : broken_rules(problem.training))
     errors.push_back(where + ": [training] " + sentence);
+  if (const std::string broken = broken_num_predicted(problem.check.num_predicted); !broken.empty())
+    errors.push_back(where + ": [check] " + broken);
   return errors;
 }
 

@@ -113,6 +113,8 @@ TEST_F(PredictiveProgram, CheckRefusesWhatDoesNotFit) {
     return outcome.err;
   };
   expect_in(check({"--problem", "own.toml"}).err, "name one by --observation");
+  expect_in(error("own.toml", {"--num-predicted", "49"}), "num_predicted = 49 is too few");
+  expect_in(run({"infer", "own.toml", "--num-predicted", "1"}).err, "num_predicted = 1 is too few");
   expect_in(error("own.toml", {"--task", "two_moons"}), "prior of task two_moons");
   write("files.toml", kParameters + kSimulations);
   expect_in(error("files.toml"), "files.toml: [simulations] has no command and no library");

@@ -89,7 +89,8 @@ struct Problem {
 void describe(OptionTable& table, SimulationOptions& options);
 void describe(OptionTable& table, ObservationOptions& options);
 void describe(OptionTable& table, CheckOptions& options);
-/// Its num_predicted, for commands that may simulate.
+/// Its num_predicted, for commands that may simulate, and what is wrong with it: "" when nothing.
+std::string broken_num_predicted(std::int64_t num_predicted);
 void describe_num_predicted(OptionTable& table, std::string_view section, std::int64_t& num_predicted);
 /// What [network] and [training] start from, a key of [training] that only read_problem() acts on: "default" | "published".
 void describe_settings(OptionTable& table, std::string& settings);
