@@ -55,10 +55,12 @@ std::string prefix(const SimulationSet& simulations) {
   return simulations.source.empty() ? "simulations: " : "simulations (" + simulations.source + "): ";
 }
 
-// "column 2 (beta)"; columns are counted from 1, as in the names data_1, parameter_1.
-std::string column_text(std::size_t column, const std::vector<std::string>& names) {
-  const std::string number = "column " + std::to_string(column + 1);
-  return column < names.size() ? number + " (" + names[column] + ")" : number;
+// "theta[3, 1] (beta)": places as NumPy counts them, from 0, like the rows of campaigns and of --row.
+std::string place_text(const char* array, std::size_t row, std::size_t column,
+                       const std::vector<std::string>& names) {
+  const std::string place =
+      std::string(array) + "[" + std::to_string(row) + ", " + std::to_string(column) + "]";
+  return column < names.size() ? place + " (" + names[column] + ")" : place;
 }
 
 std::optional<std::size_t> first_non_finite(std::span<const double> values) {
@@ -136,10 +138,10 @@ std::string first_failure_text(const SimulationSet& simulations) {
       static_cast<std::size_t>(std::find_if(simulations.status.begin(), simulations.status.end(),
                                             [](RowStatus s) { return s != RowStatus::ok; }) -
                                simulations.status.begin());
-  std::string text = "the first is row " + std::to_string(first + 1);
+  std::string text = "the first is row " + std::to_string(first) + " (from 0)";
   if (simulations.status[first] != RowStatus::non_finite) return text;  // x holds no data of other failures
   if (const auto column = first_non_finite(simulations.x.row(first)))
-    text += ", x " + column_text(*column, {}) + " = " + number_text(simulations.x(first, *column));
+    text += ", " + place_text("x", first, *column, {}) + " = " + number_text(simulations.x(first, *column));
   return text;
 }
 
@@ -174,9 +176,8 @@ void check_simulations(SimulationSet& simulations) {
   check_shapes(simulations);
   for (std::size_t i = 0; i < simulations.num_rows(); ++i) {
     if (const auto column = first_non_finite(std::as_const(simulations.theta).row(i))) {
-      throw DomainError(prefix(simulations) + "theta row " + std::to_string(i + 1) + ", " +
-                        column_text(*column, simulations.parameter_names) + " = " +
-                        number_text(simulations.theta(i, *column)) +
+      throw DomainError(prefix(simulations) + place_text("theta", i, *column, simulations.parameter_names) +
+                        " = " + number_text(simulations.theta(i, *column)) +
                         "; parameters must be finite numbers: correct or remove this row");
     }
   }

@@ -38,7 +38,7 @@ TEST_F(BadInput, ValuesThatAreNotFinite) {
   for (const double bad : {kNan, kInfinity}) {
     Toy toy = toy_simulations(100);
     toy.theta(3, 1) = bad;
-    refuse(infer_on(toy), "theta row 4, column 2 (rate) = " + std::string(std::isnan(bad) ? "nan" : "inf"));
+    refuse(infer_on(toy), "theta[3, 1] (rate) = " + std::string(std::isnan(bad) ? "nan" : "inf"));
     toy = toy_simulations(100);
     toy.x(5, 2) = bad;
     const Outcome outcome = infer_on(toy);

@@ -75,13 +75,13 @@ TEST(CheckSimulations, NamesRowAndColumnOfANonFiniteTheta) {
   set.source = "sims.npz";
   set.theta(1, 1) = kNan;
   EXPECT_EQ(text_of<DomainError>([&] { check_simulations(set); }),
-            "simulations (sims.npz): theta row 2, column 2 (gamma) = nan; parameters must be finite numbers: "
+            "simulations (sims.npz): theta[1, 1] (gamma) = nan; parameters must be finite numbers: "
             "correct or remove "
             "this row");
   set.parameter_names.clear();
   set.theta(1, 1) = -kInfinity;
   EXPECT_EQ(text_of<DomainError>([&] { check_simulations(set); }),
-            "simulations (sims.npz): theta row 2, column 2 = -inf; parameters must be finite numbers: "
+            "simulations (sims.npz): theta[1, 1] = -inf; parameters must be finite numbers: "
             "correct or remove this row");
 }
 
@@ -128,7 +128,7 @@ TEST(WithoutFailures, StopCountsByStatusExplainsTheBiasAndNamesTheChoices) {
       text_of<DomainError>([] { without_failures(two_failures(), FailureRule::stop); }),
       "simulations (sims.npz): 2 of 3 simulations failed (1 with nan or infinity in x, 1 ended with an "
       "error); "
-      "the first is row 2, x column 1 = nan. Leaving failed rows out biases the posterior: the ratio then "
+      "the first is row 1 (from 0), x[1, 0] = nan. Leaving failed rows out biases the posterior: the ratio then "
       "compares successes only, and parameters that often fail look more probable than they are. Choose what "
       "to "
       "do: --failures model learns the chance of success at every theta from the same simulations and "
@@ -142,7 +142,7 @@ TEST(WithoutFailures, StopShowsNoDataOfARowThatHasNone) {
   SimulationSet set = two_failures();
   set.status[1] = RowStatus::timed_out;
   const std::string text = text_of<DomainError>([&] { without_failures(set, FailureRule::stop); });
-  EXPECT_NE(text.find("(1 ended with an error, 1 timed out); the first is row 2. Leaving"), std::string::npos)
+  EXPECT_NE(text.find("(1 ended with an error, 1 timed out); the first is row 1 (from 0). Leaving"), std::string::npos)
       << text;
 }
 
@@ -188,7 +188,7 @@ TEST(WithoutFailures, RefusesWhenNothingIsLeftAndWhenAppliedTwice) {
   for (const FailureRule rule : {FailureRule::stop, FailureRule::model, FailureRule::drop}) {
     EXPECT_EQ(
         text_of<DomainError>([&] { without_failures(set, rule); }),
-        "simulations (sims.csv): 3 of 3 simulations failed (3 ended with an error); the first is row 1. No "
+        "simulations (sims.csv): 3 of 3 simulations failed (3 ended with an error); the first is row 0 (from 0). No "
         "row is left to learn from: mend the simulator");
   }
   set = without_failures(two_failures(), FailureRule::model);
