@@ -191,7 +191,7 @@ void describe_end(CheckReport&& report, const RunContext& context, CommandResult
     result.status = context.stop_requested() ? CommandStatus::stopped : CommandStatus::budget_spent;
     result.message = context.stop_requested()
                          ? "stopped on request while checking"
-                         : fmt::format("the time limit was over after {} held-out rows",
+                         : fmt::format("the time limit was over while checking; {} held-out rows were done",
                                        std::get<std::int64_t>(*report.record.find("held_out.rows")));
   }
   if (result.status == CommandStatus::stopped) return;

@@ -115,6 +115,9 @@ class Run {
       std::ranges::copy(std::as_const(simulations_.set.theta).row(rows[i]), theta.row(i).begin());
       std::ranges::copy(std::as_const(simulations_.set.x).row(rows[i]), x.row(i).begin());
     }
+    // That of an earlier run, which may have had another observation.
+    std::error_code code;
+    fs::remove(folder_.file(files::kPredictive), code);
     RunContext part = context_;
     part.time_limit = seconds_left();
     const CommandStatus trained = result_.status;

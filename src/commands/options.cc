@@ -90,7 +90,7 @@ std::string broken_num_predicted(std::int64_t num_predicted) {
 void describe_num_predicted(OptionTable& table, std::string_view section, std::int64_t& num_predicted) {
   table.add(section, "num_predicted", &num_predicted, {.low = 0, .high = 1e6},
             "data that the full check simulates at the posterior of each observation; 0: 1,000 of a built-in "
-            "task, 200 of a simulator of your own");
+            "task, 200 of a simulator of your own; infer takes them from its draws, so at most num_samples");
 }
 
 void describe(OptionTable& table, CheckOptions& options) {

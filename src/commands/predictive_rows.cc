@@ -44,10 +44,11 @@ Matrix<double> PredictiveRows::simulate(MatrixView<const double> theta, std::uin
   if (observation == 0.0)
     run.log.info(fmt::format("simulating {} rows at the posterior with {}", theta.rows, simulator_.name()));
   const std::uint64_t seed = RandomStream(run.seed, Stream::check, first_row).bits64();
-  SimulationSet set = simulate_at(
+  RowsAt found = simulate_at(
       theta, simulator_.dim_x(), [&] { return simulator_.make_runner(seed); },
       {.seed = seed, .workers = worker_count(problem_, run), .rows_per_call = simulator_.rows_per_call()},
       run);
+  SimulationSet& set = found.set;
   theta_.insert(theta_.end(), set.theta.values().begin(), set.theta.values().end());
   x_.insert(x_.end(), set.x.values().begin(), set.x.values().end());
   for (const RowStatus status : set.status) status_.push_back(static_cast<double>(status));
@@ -60,9 +61,8 @@ Matrix<double> PredictiveRows::simulate(MatrixView<const double> theta, std::uin
   succeeded.resize_rows(kept);
   if (const std::size_t failed = set.num_rows() - kept; failed > 0) {
     num_failed_ += failed;
-    run.log.warning(
-        fmt::format("{} of {} simulations at posterior draws failed; the others are held against x_o", failed,
-                    set.num_rows()));
+    run.log.warning(fmt::format("{} of {} simulations at posterior draws failed, the first of them {}",
+                                failed, set.num_rows(), found.first_failure));
   }
   return succeeded;
 }

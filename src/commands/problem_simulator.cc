@@ -23,13 +23,13 @@ std::string duration_text(double seconds) {
                             : fmt::format("{:.1f} days", seconds / 86400.0);
 }
 
-/// 0 where there is none; other programs may have written a whole number.
-double number(const Record& record, const char* name) {
+/// `otherwise` where there is none; other programs may have written a whole number.
+double number(const Record& record, const char* name, double otherwise = 0.0) {
   const RecordValue* value = record.find(name);
-  if (!value) return 0.0;
+  if (!value) return otherwise;
   if (const auto* whole = std::get_if<std::int64_t>(value)) return static_cast<double>(*whole);
   const auto* real = std::get_if<double>(value);
-  return real ? *real : 0.0;
+  return real ? *real : otherwise;
 }
 
 }  // namespace
@@ -81,6 +81,7 @@ void ProblemSimulator::prepare(const std::optional<Record>& stored, const Prior&
   record_.set("seed_has_effect", report.seed_has_effect);
   record_.set("preflight_seconds_per_row", report.seconds_per_row);
   record_.set("rows_per_call", report.rows_per_call);
+  record_.set("startup_seconds", report.startup_seconds);
   run.log.info(fmt::format(
       "pre-flight: x has {} numbers, a row takes {}; {} rows on {} workers: about {}", dim_x(),
       duration_text(report.seconds_per_row), num_rows, workers,
@@ -103,14 +104,15 @@ void ProblemSimulator::take(const Record& stored) {
   for (const std::int64_t n : std::get<std::vector<std::int64_t>>(*stored.find("x_shape")))
     shape_.push_back(static_cast<std::size_t>(n));
   for (const char* name : {"row_time_limit", "is_reproducible", "seed_has_effect",
-                           "preflight_seconds_per_row", "rows_per_call"}) {
+                           "preflight_seconds_per_row", "rows_per_call", "startup_seconds"}) {
     if (const RecordValue* value = stored.find(name)) record_.set(name, *value);
   }
   if (external_options_.row_time_limit == 0.0) {
     external_options_.row_time_limit = number(record_, "row_time_limit");
     external_.emplace(external_options_, names_);
   }
-  external_->set_x_shape(shape_);
+  external_->set_x_shape(shape_, number(record_, "startup_seconds", -1.0),
+                         number(record_, "preflight_seconds_per_row", -1.0));
 }
 
 /// campaign.json of an earlier run, or nullopt when there is none that makes sense: then everything is found out anew.

@@ -273,6 +273,11 @@ class Sampling {
       return;
     }
     add_check(result_.record, *result_.check);
+    const RecordValue* complete = result_.check->record.find("complete");
+    if (complete && !std::get<bool>(*complete) && result_.status == CommandStatus::done) {
+      result_.status = CommandStatus::budget_spent;
+      result_.message = "the draws are complete, but the time limit was over while checking";
+    }
   }
 
   const Stopwatch watch_;

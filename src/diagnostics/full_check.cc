@@ -253,8 +253,9 @@ class FullCheck {
       items_.push_back(*draws_item_);
     items_.insert(items_.end(), data_.items.begin(), data_.items.end());
     if (!findings_.is_complete)
-      items_.push_back({"completeness", Verdict::cannot_tell,
-                        "the check was cut short; give it more time, or fewer rows by --max-rows"});
+      items_.push_back(
+          {"completeness", Verdict::cannot_tell,
+           "the check was cut short; give it more time, or fewer rows by --max-rows or --num-predicted"});
   }
 
   void record_tests() {

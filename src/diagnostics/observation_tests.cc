@@ -102,12 +102,19 @@ class Predictive {
   }
 
   /// Of an observation that nothing, or too little, could be simulated for: lists go on over all of them.
-  void leave_out(std::size_t i, std::size_t num_asked, std::size_t num_predicted) {
-    if (num_asked > 0)
+  void leave_out(std::size_t i, std::size_t num_draws, std::size_t num_predicted) {
+    if (num_draws > 0 && num_draws < kLeastRows)
+      findings_.items.push_back(
+          {"predictive", Verdict::cannot_tell,
+           check_text("there are %.0f draws at ", static_cast<double>(num_draws)) +
+               row_text(i, data_.x_o.rows) +
+               check_text(", too few to hold it against what is simulated there (%.0f are needed); draw more",
+                          static_cast<double>(kLeastRows))});
+    if (num_draws >= kLeastRows)
       findings_.items.push_back(
           {"predictive", Verdict::cannot_tell,
            check_text("%.0f of %.0f simulations at the posterior of ", static_cast<double>(num_predicted),
-                      static_cast<double>(num_asked)) +
+                      static_cast<double>(num_draws)) +
                row_text(i, data_.x_o.rows) +
                check_text(
                    " succeeded, too few to hold it against them (%.0f are needed); see why the simulator "
@@ -186,7 +193,8 @@ CheckItem test_predictive(const CheckData& data, std::size_t num_predicted, cons
     rest.time_limit = std::max(0.0, run.time_limit - watch.seconds());
     if (i > 0 && (run.stop_requested() || rest.time_limit == 0.0)) {
       findings.is_complete = false;
-      break;
+      predictive.leave_out(i, 0, 0);
+      continue;
     }
     if (count > 1)
       run.log.progress({.stage = "checking",
@@ -195,20 +203,21 @@ CheckItem test_predictive(const CheckData& data, std::size_t num_predicted, cons
                         .unit = "observation",
                         .detail = ""});
     all.push_back(data.draws(i, num_predicted, rest));
-    const std::size_t num_asked = all.back().size() >= kLeastRows ? all.back().size() : 0;
+    const std::size_t num_draws = all.back().size();
     Matrix<double> predicted;
-    if (num_asked > 0) predicted = simulate(all.back().theta, kPredictedRows + i * num_predicted, rest);
-    const bool is_cut =
-        predicted.rows() < num_asked && (run.stop_requested() || watch.seconds() > run.time_limit);
+    if (num_draws >= kLeastRows)
+      predicted = simulate(all.back().theta, kPredictedRows + i * num_predicted, rest);
+    const bool is_cut = num_draws >= kLeastRows && predicted.rows() < num_draws &&
+                        (run.stop_requested() || watch.seconds() > run.time_limit);
     findings.is_complete = findings.is_complete && !is_cut;
     if (predicted.rows() >= kLeastRows) {
       predictive.compare(i, predicted);
     } else {
-      predictive.leave_out(i, is_cut ? 0 : num_asked, predicted.rows());
+      predictive.leave_out(i, is_cut ? 0 : num_draws, predicted.rows());
     }
   }
   predictive.write();
-  return draws_item(all, findings.record);
+  return draws_item(all, findings.record, count);
 }
 
 }  // namespace nrec

@@ -58,7 +58,8 @@ CheckItem one_draws_item(const PosteriorDraws& draws) {
 
 }  // namespace
 
-CheckItem draws_item(std::span<const PosteriorDraws> all, Record& record) {
+CheckItem draws_item(std::span<const PosteriorDraws> all, Record& record, std::size_t num_observations) {
+  num_observations = std::max(num_observations, all.size());
   CheckItem worst = one_draws_item(all[0]);
   std::size_t where = 0, complete = 0, count = 0;
   for (std::size_t i = 0; i < all.size(); ++i) {
@@ -71,11 +72,11 @@ CheckItem draws_item(std::span<const PosteriorDraws> all, Record& record) {
   }
   record.set("draws.status", sampling_status_name(all[where].status));
   record.set("draws.count", count);
-  if (all.size() == 1) return worst;
+  if (num_observations == 1) return worst;
   record.set("draws.complete", complete);
   if (worst.verdict != Verdict::trusted) record.set("draws.worst", where);
-  const std::string head =
-      std::to_string(complete) + " of " + std::to_string(all.size()) + " observations have all their draws";
+  const std::string head = std::to_string(complete) + " of " + std::to_string(num_observations) +
+                           " observations have all their draws";
   worst.sentence = worst.verdict == Verdict::trusted ? head
                                                      : head + "; the first of the worst is row " +
                                                            std::to_string(where) + ": " + worst.sentence;

@@ -95,7 +95,7 @@ TEST_F(PredictiveProgram, CheckTellsAProgramThatFailsAtThePosterior) {
         "2, flush=True)\n");
   const Outcome outcome = check({"--observation", "x_o.csv", "--problem", "own.toml"});
   ASSERT_EQ(outcome.code, 0) << outcome.err;
-  expect_in(outcome.err, "simulations at posterior draws failed; the others are held against x_o");
+  expect_in(outcome.err, "simulations at posterior draws failed, the first of them row ");
   expect_in(outcome.out, "simulations at the posterior of x_o succeeded, too few");
   EXPECT_EQ(text(record("c"), "check.predictive.verdict"), "cannot tell");
   EXPECT_GT(number(record("c"), "check.predictive.failed"), 150);
@@ -149,11 +149,58 @@ TEST_F(PredictiveProgram, InferDoesItInItsFullCheck) {
   const std::vector<double>& observation = find_array(rows, "observation")->values;
   ASSERT_EQ(observation.size(), 120u);
   EXPECT_EQ(std::ranges::count(observation, 1.0), 60);
+  // Another observation on top of that folder: what is kept is never that of the former one.
+  ASSERT_EQ(run({"infer", "own.toml", "--out", "r", "--resume", "--num-samples", "210"}).code, 0);
+  EXPECT_FALSE(exists("r/predictive.npz"));
   // The quick check runs no program again.
   const Outcome quick = run({"infer", "own.toml", "--out", "q"});
   ASSERT_EQ(quick.code, 0) << quick.err;
   EXPECT_EQ(quick.err.find("at the posterior"), std::string::npos);
   EXPECT_FALSE(exists("q/predictive.npz"));
+}
+
+TEST_F(PredictiveProgram, ATimeLimitInItIsAPartialResult) {
+  ASSERT_EQ(run({"infer", "own.toml", "--out", "r"}).code, 0);  // the campaign and the network
+  write("toy.py",
+        "import os, random, sys, time\n"
+        "for line in sys.stdin:\n"
+        "    row, seed, mass, rate = line.split()\n"
+        "    if int(row) > 8: time.sleep(1)\n"
+        "    print(row, float(mass), float(rate), random.Random(int(seed)).gauss(0, 1), flush=True)\n");
+  const Outcome outcome = check({"--observation", "x_o.csv", "--problem", "own.toml", "--time-limit", "6"});
+  EXPECT_EQ(outcome.code, 5) << outcome.err;
+  expect_in(outcome.last_line(), "the time limit was over while checking");
+  EXPECT_GT(number(record("c"), "check.predictive.simulated"), 0);
+  EXPECT_LT(number(record("c"), "check.predictive.simulated"), 50);
+  // The rows of a finished campaign are there; only what is simulated at the posterior takes its time.
+  write("wait.toml", kParameters +
+                         "[simulations]\ncommand = \"python3 toy.py\"\nline = \"{row} {seed} {theta}\"\n"
+                         "num_simulations = 9\ncampaign = \"wait_campaign\"\n" +
+                         kObservation + kSmall);
+  const Outcome infer_cut = run({"infer", "wait.toml", "--K", "2", "--training-batch-size", "4", "--check",
+                                 "full", "--time-limit", "8", "--out", "w"});
+  EXPECT_EQ(infer_cut.code, 5) << infer_cut.err;
+  EXPECT_EQ(text(record("w"), "status"), "budget spent");
+  expect_in(infer_cut.last_line(), "the time limit was over while checking");
+}
+
+TEST_F(PredictiveProgram, WhatACampaignKnowsOfTheProgramIsEnoughForRowsThatHang) {
+  // Hangs where the pre-flight of the campaign hardly tries it: each such row costs its own time limit, not a minute.
+  write("toy.py",
+        "import sys, time\n"
+        "for line in sys.stdin:\n"
+        "    row, seed, mass, rate = line.split()\n"
+        "    if abs(float(mass) - 2) < 1 and abs(float(rate) - 3) < 1: time.sleep(1000)\n"
+        "    print(row, float(mass) + int(seed) % 7, float(rate), 1, flush=True)\n");
+  write("hang.toml", kParameters +
+                         "[simulations]\ncommand = \"python3 toy.py\"\nline = \"{row} {seed} {theta}\"\n"
+                         "num_simulations = 20\nrow_time_limit = 0.3\n" +
+                         kObservation);
+  ASSERT_EQ(run({"simulate", "hang.toml"}).code, 0);
+  const Outcome outcome = check(
+      {"--observation", "x_o.csv", "--problem", "hang.toml", "--time-limit", "10", "--num-predicted", "50"});
+  EXPECT_EQ(outcome.err.find("pre-flight"), std::string::npos);
+  EXPECT_GT(number(record("c"), "check.predictive.failed"), 3) << outcome.err;
 }
 
 }  // namespace

@@ -83,7 +83,9 @@ class ExternalSimulator {
   PreflightReport preflight(MatrixView<const double> theta, std::uint64_t seed, const RunContext& run);
   /// Tells the shape instead of preflight(): a campaign that goes on knows it. Without a row_time_limit, runners then
   /// take 600 s for the first row and 20 times the slowest so far, at least 60 s, for others.
-  void set_x_shape(std::vector<std::size_t> shape);
+  /// startup_seconds and seconds_per_row as a pre-flight found them, or < 0: without them a program gets a minute for its first answer.
+  void set_x_shape(std::vector<std::size_t> shape, double startup_seconds = -1.0,
+                   double seconds_per_row = -1.0);
   /// A worker; it may outlive this object. Errors   InternalError: the shape is not known yet
   std::unique_ptr<RowRunner> make_runner();
 

@@ -15,15 +15,16 @@ using testing::GaussianPosterior;
 /// Exact posteriors of theta ~ N(0, 1), x = theta + 0.5 e, and draws at x_o = 0.7 that are exact, too.
 class PredictiveItem : public ::testing::Test {
  protected:
-  CheckReport check(const DataMaker& simulate, const RunContext& run) {
+  CheckReport check(const DataMaker& simulate, const RunContext& run, std::size_t num_draws = 200,
+                    std::size_t num_observations = 1) {
     const GaussianPosterior subject{.dim = 1};
     const auto [theta, x] = subject.pairs(200, 21);
-    const std::vector<double> x_o = {0.7};
+    const std::vector<double> x_o(num_observations, 0.7);
     FullCheckOptions options;
     options.held_out.num_prior_draws = 512;
     options.held_out.num_posterior_draws = 0;
-    options.num_predicted = 200;
-    CheckData data{.theta = theta, .x = x, .x_o = {x_o.data(), 1, 1}};
+    options.num_predicted = num_draws;
+    CheckData data{.theta = theta, .x = x, .x_o = {x_o.data(), num_observations, 1}};
     data.draws = [](std::size_t, std::size_t count, const RunContext&) {
       PosteriorDraws draws;
       draws.theta = Matrix<double>(count, 1);
@@ -78,6 +79,34 @@ TEST_F(PredictiveItem, CannotTellWhereTooFewSimulationsSucceed) {
       "needed); see why the simulator fails there, or simulate more of them");
   EXPECT_NE(report.verdict, Verdict::trusted);
   EXPECT_EQ(item(check(maker(0.0, 50)), "predictive")->verdict, Verdict::trusted);
+}
+
+TEST_F(PredictiveItem, CannotTellWithTooFewDraws) {
+  const CheckReport report = check(maker(0.0), RunContext{.pool = pool_}, 30);
+  ASSERT_NE(item(report, "predictive"), nullptr);
+  EXPECT_EQ(item(report, "predictive")->verdict, Verdict::cannot_tell);
+  EXPECT_EQ(item(report, "predictive")->sentence,
+            "there are 30 draws at x_o, too few to hold it against what is simulated there (50 are needed); "
+            "draw more");
+}
+
+TEST_F(PredictiveItem, ListsObservationsThatTheTimeLimitLeftOut) {
+  StopRequest stop;
+  const RunContext run = {.pool = pool_, .stop = &stop};
+  const DataMaker whole = maker(0.0);
+  int calls = 0;
+  const CheckReport report = check(
+      [&](MatrixView<const double> theta, std::uint64_t first_row, const RunContext& context) {
+        if (++calls == 2) stop.request(1);
+        return whole(theta, first_row, context);
+      },
+      run, 200, 3);
+  EXPECT_FALSE(std::get<bool>(*report.record.find("complete")));
+  const auto p_values = std::get<std::vector<double>>(*report.record.find("predictive.p_value"));
+  ASSERT_EQ(p_values.size(), 3u);
+  EXPECT_FALSE(std::isnan(p_values[1]));
+  EXPECT_TRUE(std::isnan(p_values[2]));
+  EXPECT_EQ(item(report, "draws")->sentence, "2 of 3 observations have all their draws");
 }
 
 TEST_F(PredictiveItem, CutShortByAStopIsNoFailureOfTheSimulator) {

@@ -46,8 +46,11 @@ PreflightReport ExternalSimulator::preflight(MatrixView<const double> theta, std
   return report;
 }
 
-void ExternalSimulator::set_x_shape(std::vector<std::size_t> shape) {
+void ExternalSimulator::set_x_shape(std::vector<std::size_t> shape, double startup_seconds,
+                                    double seconds_per_row) {
   state_->settings.x_shape = std::move(shape);
+  state_->settings.startup_seconds = startup_seconds;
+  state_->settings.seconds_per_row = seconds_per_row;
 }
 
 std::unique_ptr<RowRunner> ExternalSimulator::make_runner() {

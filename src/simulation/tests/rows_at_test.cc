@@ -27,20 +27,23 @@ Matrix<double> thetas(std::size_t rows) {
   return theta;
 }
 
-class RowsAt : public ::testing::Test {
+class SimulateAt : public ::testing::Test {
  protected:
   SimulationSet simulate(MatrixView<const double> theta, const RowsAtOptions& options,
                          const StopRequest* stop = nullptr) {
     const RunContext run = {.pool = pool_, .stop = stop};
-    return simulate_at(
+    nrec::RowsAt found = simulate_at(
         theta, 2, [&] { return make_row_runner(simulator_, options.seed); }, options, run);
+    first_failure_ = found.first_failure;
+    return std::move(found.set);
   }
 
   ThreadPool pool_{1};
   const FunctionSimulator simulator_ = toy();
+  std::string first_failure_;
 };
 
-TEST_F(RowsAt, AreThoseOfTheSimulatorInTheOrderOfTheta) {
+TEST_F(SimulateAt, AreThoseOfTheSimulatorInTheOrderOfTheta) {
   const Matrix<double> theta = thetas(1000);
   Matrix<double> expected(1000, 2);
   std::vector<RowStatus> status(1000);
@@ -54,7 +57,7 @@ TEST_F(RowsAt, AreThoseOfTheSimulatorInTheOrderOfTheta) {
   EXPECT_NE(simulate(theta, {.seed = 6}).x.values(), expected.values());
 }
 
-TEST_F(RowsAt, FailuresKeepTheirPlaceAndStatus) {
+TEST_F(SimulateAt, FailuresKeepTheirPlaceAndStatus) {
   Matrix<double> theta = thetas(4);
   theta(1, 0) = 11.0;
   theta(2, 0) = -11.0;
@@ -64,9 +67,11 @@ TEST_F(RowsAt, FailuresKeepTheirPlaceAndStatus) {
             (std::vector<RowStatus>{RowStatus::ok, RowStatus::failed, RowStatus::non_finite, RowStatus::ok}));
   EXPECT_TRUE(std::isnan(set.x(1, 0)) && std::isnan(set.x(1, 1)) && std::isnan(set.x(2, 0)));
   EXPECT_EQ(set.x(3, 0), theta(3, 0));
+  EXPECT_EQ(first_failure_.rfind("row 1: ", 0), 0u) << first_failure_;
+  EXPECT_NE(first_failure_.find("too large"), std::string::npos) << first_failure_;
 }
 
-TEST_F(RowsAt, NoRowsAreNoWork) { EXPECT_EQ(simulate(Matrix<double>(0, 1), {}).num_rows(), 0u); }
+TEST_F(SimulateAt, NoRowsAreNoWork) { EXPECT_EQ(simulate(Matrix<double>(0, 1), {}).num_rows(), 0u); }
 
 /// Answers its first `answered` rows, then waits for the stop.
 class WaitingRunner final : public RowRunner {
@@ -81,20 +86,20 @@ class WaitingRunner final : public RowRunner {
   }
 };
 
-TEST_F(RowsAt, AStopAndATimeLimitLeaveTheRowsThatAreThere) {
+TEST_F(SimulateAt, AStopAndATimeLimitLeaveTheRowsThatAreThere) {
   const Matrix<double> theta = thetas(10);
   const auto waiting = [] { return std::make_unique<WaitingRunner>(); };
   const RunContext limited = {.pool = pool_, .time_limit = 0.3};
-  const SimulationSet some = simulate_at(theta, 2, waiting, {.workers = 2}, limited);
+  const SimulationSet some = simulate_at(theta, 2, waiting, {.workers = 2}, limited).set;
   ASSERT_EQ(some.num_rows(), 3u);
   EXPECT_EQ(some.theta(2, 0), theta(2, 0));
   StopRequest stop;
   stop.request(1);
   const RunContext stopped = {.pool = pool_, .stop = &stop};
-  EXPECT_LE(simulate_at(theta, 2, waiting, {.workers = 2}, stopped).num_rows(), 3u);
+  EXPECT_LE(simulate_at(theta, 2, waiting, {.workers = 2}, stopped).set.num_rows(), 3u);
 }
 
-TEST_F(RowsAt, ErrorsOfARunnerComeThrough) {
+TEST_F(SimulateAt, ErrorsOfARunnerComeThrough) {
   const RunContext run = {.pool = pool_};
   const auto broken = []() -> std::unique_ptr<RowRunner> { throw IoError("the program is gone"); };
   EXPECT_THROW(simulate_at(thetas(5), 2, broken, {.workers = 2}, run), IoError);
