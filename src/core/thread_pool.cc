@@ -1,5 +1,6 @@
 #include "nrec/core/thread_pool.h"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -34,25 +35,42 @@ FlushDenormals::~FlushDenormals() {
 
 namespace {
 
-/// Whether `ready` comes true within the time in which it does not pay to sleep: to be woken takes some 50 microseconds, and
-/// the parts of a small training step not much longer. Between looks the core is offered to others: without that, two programs
-/// on the same cores would take four times as long.
-template <class Ready>
-bool comes_soon(const Ready& ready) {
-  constexpr auto kPatience = std::chrono::microseconds(100);
-  constexpr int kLooksPerTurn = 16;
-  const auto start = std::chrono::steady_clock::now();
-  do {
-    for (int look = 0; look < kLooksPerTurn; ++look) {
-      if (ready()) return true;
-#if defined(__SSE2__)
-      _mm_pause();
-#endif
+/// How long one thread looks for work before it sleeps. To be woken takes some 50 microseconds, and the parts of a small training
+/// step not much longer; but where other programs want the cores, what is waited for does not run while one looks. So threads
+/// that have looked in vain some times sleep at once for a growing number of times. They do not yield between looks: the
+/// scheduler would give a whole slice of milliseconds to any program that is busy, however nice.
+class Patience {
+ public:
+  /// Whether `ready` came true while it was looked for.
+  template <class Ready>
+  bool comes_soon(const Ready& ready) {
+    if (num_skipped_ > 0) {
+      --num_skipped_;
+      return ready();
     }
-    std::this_thread::yield();
-  } while (std::chrono::steady_clock::now() - start < kPatience);
-  return false;
-}
+    const auto start = std::chrono::steady_clock::now();
+    do {
+      for (int look = 0; look < kLooksPerTurn; ++look) {
+        if (ready()) {
+          num_vain_ = 0;
+          return true;
+        }
+#if defined(__SSE2__)
+        _mm_pause();
+#endif
+      }
+    } while (std::chrono::steady_clock::now() - start < kLongest);
+    num_vain_ = std::min(num_vain_ + 1, kMostVain);
+    if (num_vain_ > kVainBeforeSkips) num_skipped_ = 1 << (num_vain_ - kVainBeforeSkips);
+    return false;
+  }
+
+ private:
+  static constexpr auto kLongest = std::chrono::microseconds(100);
+  static constexpr int kLooksPerTurn = 16, kVainBeforeSkips = 3, kMostVain = 10;
+  int num_vain_ = 0;     // times without success since the last one
+  int num_skipped_ = 0;  // times that are still to be skipped
+};
 
 }  // namespace
 
@@ -72,6 +90,7 @@ struct ThreadPool::State {
   Call call = nullptr;
   void* context = nullptr;
   std::exception_ptr failure;
+  Patience callers_patience;          // of the thread that calls run()
   std::vector<std::jthread> threads;  // the last: they are joined before anything else goes
 
   /// Also where a thread could not be started.
@@ -96,16 +115,17 @@ struct ThreadPool::State {
   }
 
   template <class Ready>
-  void wait(std::condition_variable& signal, const Ready& ready) {
-    if (may_spin && comes_soon(ready)) return;
+  void wait(std::condition_variable& signal, Patience& patience, const Ready& ready) {
+    if (may_spin && patience.comes_soon(ready)) return;
     std::unique_lock lock(mutex);
     signal.wait(lock, ready);
   }
 
   void loop(int worker) {
     std::uint64_t seen = 0;
+    Patience patience;
     for (;;) {
-      wait(work_ready, [&] { return quit || generation != seen; });
+      wait(work_ready, patience, [&] { return quit || generation != seen; });
       if (quit) return;
       seen = generation;
       work(worker);
@@ -153,7 +173,7 @@ void ThreadPool::run_erased(std::size_t num_tasks, Call call, void* context) {
   }
   if (!alone) state.work_ready.notify_all();
   state.work(0);
-  state.wait(state.work_done, [&] { return state.busy == 0; });
+  state.wait(state.work_done, state.callers_patience, [&] { return state.busy == 0; });
   std::unique_lock lock(state.mutex);
   state.call = nullptr;
   const std::exception_ptr failure = std::exchange(state.failure, nullptr);

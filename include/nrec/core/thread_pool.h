@@ -11,7 +11,7 @@ namespace nrec {
 /// Which thread runs which task is left to chance; results must therefore depend on the task number alone
 /// (sum into one buffer per task or lane, then add the buffers in order). Every thread flushes denormals
 /// to zero while it runs tasks. Where there are no more threads than cores, those that wait look for work for a tenth of a
-/// millisecond, offering their core to others, before they sleep.
+/// millisecond before they sleep, and sleep at once where that was in vain for some times.
 class ThreadPool {
  public:
   /// `num_threads` >= 1, or 0 for one per available core (no more than the control group of a container has time for).
