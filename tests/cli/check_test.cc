@@ -182,7 +182,7 @@ TEST_F(Check, StopsOnASignalAndAtTheTimeLimit) {
   words.insert(words.end(), {"--time-limit", "0.3", "--out", "late"});
   const Outcome late = run(words);
   EXPECT_EQ(late.code, 5) << late.err;
-  expect_in(late.last_line(), "nrec check: budget spent: the time limit was over after ");
+  expect_in(late.last_line(), "nrec check: budget spent: the time limit was over while checking; ");
   EXPECT_EQ(text(record("late"), "status"), "budget spent");
   EXPECT_NE(text(record("late"), "check.verdict"), "trusted");
 
