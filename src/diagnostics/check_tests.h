@@ -46,11 +46,11 @@ inline constexpr const char* kRatio =
 inline constexpr const char* kFar =
     "check the order and units of x_o, widen the prior or mend the simulator; or simulate nearer to x_o, "
     "from a "
-    "truncated prior";
+    "narrower prior";
 inline constexpr const char* kPredictive =
     "the simulator at the posterior does not make data like x_o: check x_o and the simulator, or the "
     "posterior at x_o by "
-    "more simulations from a truncated prior";
+    "more simulations from a narrower prior";
 }  // namespace advice
 
 /// printf-style text of numbers.

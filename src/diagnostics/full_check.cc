@@ -108,7 +108,9 @@ CheckItem item_of(const std::vector<CheckTest>& tests, std::string_view name) {
     return item;
   }
   item.sentence = test->effect + check_text(" (corrected p = %.2g)", test->adjusted) + "; " + test->advice;
-  if (test->adjusted >= kLevel) item.sentence += "; borderline: hold out more simulations";
+  if (test->adjusted >= kLevel)
+    item.sentence += name == "predictive" ? "; borderline: simulate more at the posterior (--num-predicted)"
+                                          : "; borderline: hold out more simulations";
   return item;
 }
 

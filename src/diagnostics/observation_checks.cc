@@ -4,8 +4,11 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <numeric>
+#include <optional>
 #include <string>
 
+#include "core/cholesky.h"
 #include "core/sorted_quantile.h"
 #include "nrec/core/error.h"
 #include "nrec/diagnostics/uniformity.h"
@@ -127,8 +130,8 @@ ObservationDistance observation_distance(std::span<const double> x_o, MatrixView
 
 namespace {
 
-/// How far out every value is: its distance from the median over that of the 90 % or 10 % quantile on its side. Any function
-/// that treats all values alike would do.
+/// How far out every value is, with its sign: its distance from the median over that of the 90 % or 10 % quantile on its side. Any
+/// function that treats all values alike would do.
 std::vector<double> outlyingness(const std::vector<double>& values) {
   std::vector<double> sorted = values;
   std::sort(sorted.begin(), sorted.end());
@@ -136,11 +139,55 @@ std::vector<double> outlyingness(const std::vector<double>& values) {
                high = sorted_quantile(sorted, 0.9) - median;
   std::vector<double> out;
   for (const double value : values) {
-    const double distance = std::fabs(value - median);
+    const double distance = value - median;
     // Where most values are one number, every other is as far out as can be.
     out.push_back(distance == 0.0 ? 0.0 : distance / (value > median ? high : low));
   }
   return out;
+}
+
+/// Mahalanobis distance of every row from the mean of all, by their covariance; long tails are drawn in first (asinh), so that few
+/// rows do not make it. The more columns beside rows, the more the covariance is drawn to its diagonal; columns without spread and
+/// those of infinite values are left out. Shapes   columns [M][n] as of outlyingness()
+std::vector<double> joint_distances(std::vector<std::vector<double>> columns) {
+  constexpr std::size_t kMostCorrelated = 500;  // columns; of more only their spreads count
+  std::erase_if(columns, [](std::vector<double>& column) {
+    double mean = 0.0, square = 0.0;
+    for (double& value : column) {
+      value = std::asinh(value);
+      mean += value / static_cast<double>(column.size());
+    }
+    for (double& value : column) {
+      value -= mean;
+      square += value * value;
+    }
+    const double sd = std::sqrt(square / static_cast<double>(column.size()));
+    for (double& value : column) value /= sd;
+    return !std::isfinite(sd) || sd == 0.0;
+  });
+  const std::size_t dim = columns.size();
+  if (dim == 0) return {};
+  const std::size_t rows = columns[0].size();
+  const double share = dim > kMostCorrelated
+                           ? 1.0
+                           : std::min(1.0, static_cast<double>(dim) / (5.0 * static_cast<double>(rows)));
+  Matrix<double> covariance(dim, dim);
+  for (std::size_t i = 0; i < dim; ++i) {
+    covariance(i, i) = 1.0;
+    for (std::size_t j = 0; j < i && share < 1.0; ++j)
+      covariance(i, j) = (1.0 - share) *
+                         std::inner_product(columns[i].begin(), columns[i].end(), columns[j].begin(), 0.0) /
+                         static_cast<double>(rows);
+  }
+  const std::optional<Matrix<double>> lower = cholesky_factor(covariance);
+  if (!lower) return {};
+  std::vector<double> distances(rows), row(dim);
+  for (std::size_t i = 0; i < rows; ++i) {
+    for (std::size_t j = 0; j < dim; ++j) row[j] = columns[j][i];
+    solve_lower(*lower, row);
+    distances[i] = std::sqrt(std::inner_product(row.begin(), row.end(), row.begin(), 0.0));
+  }
+  return distances;
 }
 
 /// Largest difference of two distribution functions.
@@ -167,6 +214,19 @@ std::vector<double> column_of(MatrixView<const double> rows, std::size_t j) {
   return column;
 }
 
+/// Shapes   columns [M][n + 1], x_o the last point
+void add_joint_test(std::vector<std::vector<double>> columns, PredictiveCheck& result) {
+  std::vector<double> distances = joint_distances(std::move(columns));
+  if (distances.empty()) return;
+  result.joint_distance = distances.back();
+  distances.pop_back();
+  result.joint_p_value = tail_p_value(distances, result.joint_distance);
+  const auto middle = distances.begin() + static_cast<std::ptrdiff_t>(distances.size() / 2);
+  std::nth_element(distances.begin(), middle, distances.end());
+  result.joint_median = *middle;
+  result.p_value = std::min(1.0, 2.0 * std::min(result.column_p_value, result.joint_p_value));
+}
+
 }  // namespace
 
 PredictiveCheck predictive_check(std::span<const double> x_o, MatrixView<const double> predicted) {
@@ -178,6 +238,7 @@ PredictiveCheck predictive_check(std::span<const double> x_o, MatrixView<const d
   result.num_rows = predicted.rows;
   const double n = static_cast<double>(predicted.rows);
   std::vector<double> farthest(predicted.rows + 1, 0.0);  // over columns; x_o is the last point
+  std::vector<std::vector<double>> out;                   // [M][n + 1]
   for (std::size_t j = 0; j < x_o.size(); ++j) {
     std::vector<double> column = column_of(predicted, j);
     const auto below = std::count_if(column.begin(), column.end(), [&](double x) { return x < x_o[j]; });
@@ -187,13 +248,15 @@ PredictiveCheck predictive_check(std::span<const double> x_o, MatrixView<const d
     const double smaller = static_cast<double>(std::min(below + equal, std::ssize(column) - below) + 1);
     result.tail.push_back(std::min(1.0, 2.0 * smaller / (n + 1.0)));
     column.push_back(x_o[j]);
-    const std::vector<double> out = outlyingness(column);
-    if (out.back() > farthest.back()) result.worst_column = j;
-    for (std::size_t i = 0; i < out.size(); ++i) farthest[i] = std::max(farthest[i], out[i]);
+    out.push_back(outlyingness(column));
+    if (std::fabs(out[j].back()) > farthest.back()) result.worst_column = j;
+    for (std::size_t i = 0; i < farthest.size(); ++i)
+      farthest[i] = std::max(farthest[i], std::fabs(out[j][i]));
   }
   const double of_x_o = farthest.back();
   farthest.pop_back();
-  result.p_value = tail_p_value(std::move(farthest), of_x_o);
+  result.column_p_value = result.p_value = tail_p_value(std::move(farthest), of_x_o);
+  if (x_o.size() > 1) add_joint_test(std::move(out), result);
   return result;
 }
 

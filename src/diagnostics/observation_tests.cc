@@ -124,6 +124,7 @@ class Predictive {
     below_.insert(below_.end(), data_.x_o.cols, std::nan(""));
     tail_.insert(tail_.end(), data_.x_o.cols, std::nan(""));
     p_values_.push_back(std::nan(""));
+    if (!data_.has_iid_rows) joint_p_values_.push_back(std::nan(""));
   }
 
   void write() {
@@ -134,6 +135,7 @@ class Predictive {
     if (!tail_.empty()) record.set("predictive.tail", RecordValue(tail_));
     if (!ks_.empty()) record.set("predictive.ks", RecordValue(ks_));
     record_column("predictive.p_value", p_values_, record);
+    if (!joint_p_values_.empty()) record_column("predictive.joint_p_value", joint_p_values_, record);
     test_share("predictive", "are not like data simulated at their posteriors", p_values_,
                advice::kPredictive, findings_);
   }
@@ -144,14 +146,23 @@ class Predictive {
     below_.insert(below_.end(), found.below.begin(), found.below.end());
     tail_.insert(tail_.end(), found.tail.begin(), found.tail.end());
     p_values_.push_back(found.p_value);
+    joint_p_values_.push_back(found.joint_p_value);
     const std::size_t column = found.worst_column;
     const std::string at = data_.x_o.rows == 1 ? "" : std::to_string(i) + ", ";
+    const bool is_joint = found.joint_p_value < found.column_p_value;
     findings_.tests.push_back(
         {"predictive", row_text(i, data_.x_o.rows) + " among simulations at its posterior", found.p_value,
          true, true,
-         "x_o[" + at + std::to_string(column) + "] lies " +
-             check_text("above %.1f %% of the data simulated at posterior draws (tail probability %.2g)",
-                        100.0 * found.below[column], found.tail[column]),
+         is_joint
+             ? row_text(i, data_.x_o.rows) +
+                   check_text(
+                       " as a whole, not one number of it alone, is unlike the data simulated at posterior "
+                       "draws (Mahalanobis distance %.3g, theirs %.3g in the median; p = %.2g)",
+                       found.joint_distance, found.joint_median, found.joint_p_value)
+             : "x_o[" + at + std::to_string(column) + "] lies " +
+                   check_text(
+                       "above %.1f %% of the data simulated at posterior draws (tail probability %.2g)",
+                       100.0 * found.below[column], found.tail[column]),
          advice::kPredictive});
   }
 
@@ -171,7 +182,7 @@ class Predictive {
 
   const CheckData& data_;
   CheckFindings& findings_;
-  std::vector<double> num_rows_, below_, tail_, ks_, p_values_;
+  std::vector<double> num_rows_, below_, tail_, ks_, p_values_, joint_p_values_;
 };
 
 }  // namespace

@@ -55,14 +55,19 @@ class ObservationDistances {
 struct PredictiveCheck {
   std::vector<double> below;     // [M] share of simulated values below x_o, equal ones counting one half
   std::vector<double> tail;      // [M] two-sided tail probability, at least 2/(n + 1), at most 1
-  double p_value = 1.0;          // of the column where x_o lies farthest out, their number corrected for
+  double p_value = 1.0;          // of both tests together
+  double column_p_value = 1.0;   // of the column where x_o lies farthest out, their number corrected for
   std::size_t worst_column = 0;  // where it is
+  double joint_p_value = 1.0;    // of all columns together; 1 where there is one
+  double joint_distance = 0.0, joint_median = 0.0;  // of x_o, and of the simulated data
   std::size_t num_rows = 0;
 };
 
 /// Posterior predictive check: tail probabilities of every column of x_o among x simulated at posterior draws.
 ///
-/// The p-value is the share of all n + 1 points that lie as far out as x_o in that of their columns where they lie farthest out
+/// Two tests, of which the smaller p-value is doubled. Columns together: the share of all n + 1 points whose Mahalanobis distance is
+/// as large as that of x_o, which sees combinations of columns that the simulations do not have though each column is common.
+/// Single columns: the share of points that lie as far out in that of their columns where they lie farthest out
 /// (distance from the median in units of the 90 % or 10 % quantile's): columns may depend on each other as they like, and it can be
 /// as small as 1/(n + 1) however many there are, and smaller where a Pareto tail says so as for observation_distance(). Both are
 /// conservative: the posterior has seen x_o, so that values in the middle are common and far ones rarer than for new data.

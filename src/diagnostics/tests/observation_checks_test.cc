@@ -90,8 +90,9 @@ TEST(PredictiveCheck, CountsTailsWithTies) {
   EXPECT_DOUBLE_EQ(found.below[0], 0.99);
   EXPECT_DOUBLE_EQ(found.tail[0], 2.0 * 2.0 / 101.0);
   EXPECT_DOUBLE_EQ(found.below[1], 0.75);
-  EXPECT_DOUBLE_EQ(found.tail[1], 1.0);          // half of the counts are as large
-  EXPECT_DOUBLE_EQ(found.p_value, 4.0 / 101.0);  // as far out are 98.5 itself, 99, 0 and 1
+  EXPECT_DOUBLE_EQ(found.tail[1], 1.0);                 // half of the counts are as large
+  EXPECT_DOUBLE_EQ(found.column_p_value, 4.0 / 101.0);  // as far out are 98.5 itself, 99, 0 and 1
+  EXPECT_DOUBLE_EQ(found.p_value, 8.0 / 101.0);         // the smaller of two, doubled
   EXPECT_EQ(found.worst_column, 0u);
   EXPECT_THROW(predictive_check(std::vector<double>{1.0}, predicted), ShapeError);
 }
@@ -118,6 +119,42 @@ TEST(PredictiveCheck, AValueThatWasNeverSimulatedIsNotImpossible) {
   const Matrix<double> predicted(200, 1);
   EXPECT_DOUBLE_EQ(predictive_check(std::vector<double>{1.0}, predicted).p_value, 1.0 / 201.0);
   EXPECT_DOUBLE_EQ(predictive_check(std::vector<double>{0.0}, predicted).p_value, 1.0);
+}
+
+TEST(PredictiveCheck, SeesCombinationsThatAreNotSimulated) {
+  // Eight columns that move together, noise of a tenth: every number of x_o is common, their differences are not.
+  Matrix<double> predicted(200, 8);
+  RandomStream random(9, Stream::check, 1);
+  for (std::size_t i = 0; i < predicted.rows(); ++i) {
+    const double common = random.normal();
+    for (std::size_t j = 0; j < 8; ++j) predicted(i, j) = common + 0.1 * random.normal();
+  }
+  std::vector<double> x_o(8, 0.5);
+  const PredictiveCheck usual = predictive_check(x_o, predicted);
+  EXPECT_GT(usual.p_value, 0.5);
+  for (std::size_t j = 0; j < 8; j += 2) x_o[j] = -0.5;
+  const PredictiveCheck found = predictive_check(x_o, predicted);
+  EXPECT_GT(found.column_p_value, 0.5);
+  EXPECT_LT(found.joint_p_value, 1e-4);
+  EXPECT_LT(found.p_value, 2e-4);
+  EXPECT_GT(found.joint_distance, 3.0 * found.joint_median);
+}
+
+TEST(PredictiveCheck, JointTestTakesMoreColumnsThanRowsAndColumnsWithoutSpread) {
+  Matrix<double> predicted(60, 700);
+  RandomStream random(9, Stream::check, 2);
+  for (std::size_t i = 0; i < predicted.rows(); ++i) {
+    for (std::size_t j = 1; j < predicted.cols(); ++j) predicted(i, j) = std::exp(3.0 * random.normal());
+  }
+  for (const std::size_t columns : {2u, 61u, 300u, 700u}) {
+    Matrix<double> part(60, columns);
+    for (std::size_t i = 0; i < 60; ++i) std::copy_n(predicted.row(i).begin(), columns, part.row(i).begin());
+    std::vector<double> x_o(columns, 1.0);
+    x_o[0] = 0.0;  // as all simulated ones
+    EXPECT_GT(predictive_check(x_o, part).p_value, 0.02) << columns;
+    x_o[0] = 1.0;  // never simulated: all that 60 rows can say, twice
+    EXPECT_NEAR(predictive_check(x_o, part).p_value, 2.0 / 61.0, 1e-12) << columns;
+  }
 }
 
 TEST(PredictiveCheck, PValuesOfPredictedDataAreUniform) {
