@@ -168,23 +168,24 @@ std::vector<double> joint_distances(std::vector<std::vector<double>> columns) {
   const std::size_t dim = columns.size();
   if (dim == 0) return {};
   const std::size_t rows = columns[0].size();
-  const double share = dim > kMostCorrelated
-                           ? 1.0
-                           : std::min(1.0, static_cast<double>(dim) / (5.0 * static_cast<double>(rows)));
-  Matrix<double> covariance(dim, dim);
-  for (std::size_t i = 0; i < dim; ++i) {
-    covariance(i, i) = 1.0;
-    for (std::size_t j = 0; j < i && share < 1.0; ++j)
-      covariance(i, j) = (1.0 - share) *
-                         std::inner_product(columns[i].begin(), columns[i].end(), columns[j].begin(), 0.0) /
-                         static_cast<double>(rows);
+  std::optional<Matrix<double>> lower;
+  if (dim <= kMostCorrelated) {
+    const double share = std::min(1.0, static_cast<double>(dim) / (5.0 * static_cast<double>(rows)));
+    Matrix<double> covariance(dim, dim);
+    for (std::size_t i = 0; i < dim; ++i) {
+      covariance(i, i) = 1.0;
+      for (std::size_t j = 0; j < i; ++j)
+        covariance(i, j) = (1.0 - share) *
+                           std::inner_product(columns[i].begin(), columns[i].end(), columns[j].begin(), 0.0) /
+                           static_cast<double>(rows);
+    }
+    lower = cholesky_factor(covariance);
+    if (!lower) return {};
   }
-  const std::optional<Matrix<double>> lower = cholesky_factor(covariance);
-  if (!lower) return {};
   std::vector<double> distances(rows), row(dim);
   for (std::size_t i = 0; i < rows; ++i) {
     for (std::size_t j = 0; j < dim; ++j) row[j] = columns[j][i];
-    solve_lower(*lower, row);
+    if (lower) solve_lower(*lower, row);
     distances[i] = std::sqrt(std::inner_product(row.begin(), row.end(), row.begin(), 0.0));
   }
   return distances;
