@@ -138,7 +138,6 @@ struct CheckRun {
       data.has_iid_rows = observation->rows == ObservationRows::iid;
     }
     if (task) data.simulator = &task->simulator();
-    if (predictive) data.simulate = predictive->maker();
     const std::string seen = training_rows_sentence(estimator, held_out);
     data.record.set("held_out.is_training", !seen.empty());
     if (!seen.empty()) {
@@ -148,11 +147,7 @@ struct CheckRun {
     FullCheckOptions settings;
     settings.held_out.max_rows = static_cast<std::size_t>(options.max_rows);
     settings.held_out.num_prior_draws = static_cast<std::size_t>(options.num_prior_draws);
-    if (predictive) {
-      settings.num_predicted = PredictiveRows::count(options.num_predicted);
-    } else if (options.num_predicted > 0) {
-      settings.num_predicted = static_cast<std::size_t>(options.num_predicted);
-    }
+    predict_with(predictive.get(), options.num_predicted, data, settings);
     return full_check(estimator, data, settings, context);
   }
 };

@@ -1,4 +1,5 @@
 // The words of a problem file: names, ranges and help texts, once for the file, the flags and the help.
+#include "diagnostics/observation_tests.h"
 #include "nrec/commands/compare.h"
 #include "nrec/commands/output_folder.h"
 #include "nrec/commands/problem.h"
@@ -80,7 +81,7 @@ void describe_settings(OptionTable& table, std::string& settings) {
 }
 
 std::string broken_num_predicted(std::int64_t num_predicted) {
-  constexpr std::int64_t kLeast = 50;  // that must succeed for the predictive check
+  constexpr auto kLeast = static_cast<std::int64_t>(kLeastPredicted);
   if (num_predicted == 0 || num_predicted >= kLeast) return "";
   return "num_predicted = " + std::to_string(num_predicted) +
          " is too few to hold an observation against; give " + std::to_string(kLeast) +

@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <utility>
 
+#include "diagnostics/simulated_successes.h"
 #include "nrec/commands/simulate.h"
 #include "nrec/core/error.h"
 #include "nrec/core/random.h"
@@ -31,6 +31,14 @@ PredictiveRows::PredictiveRows(const Problem& problem, const Prior& prior, std::
                   simulator_.name(), simulator_.dim_x(), dim_x));
 }
 
+void predict_with(PredictiveRows* rows, std::int64_t num_predicted, CheckData& data,
+                  FullCheckOptions& options) {
+  if (num_predicted > 0) options.num_predicted = static_cast<std::size_t>(num_predicted);
+  if (!rows) return;
+  data.simulate = rows->maker();
+  options.num_predicted = PredictiveRows::count(num_predicted);
+}
+
 DataMaker PredictiveRows::maker() {
   return [this](MatrixView<const double> theta, std::uint64_t first_row, const RunContext& run) {
     return simulate(theta, first_row, run);
@@ -53,13 +61,8 @@ Matrix<double> PredictiveRows::simulate(MatrixView<const double> theta, std::uin
   x_.insert(x_.end(), set.x.values().begin(), set.x.values().end());
   for (const RowStatus status : set.status) status_.push_back(static_cast<double>(status));
   observation_.insert(observation_.end(), set.num_rows(), observation);
-  Matrix<double> succeeded = std::move(set.x);
-  std::size_t kept = 0;
-  for (std::size_t i = 0; i < set.num_rows(); ++i) {
-    if (set.status[i] == RowStatus::ok) std::ranges::copy(succeeded.row(i), succeeded.row(kept++).begin());
-  }
-  succeeded.resize_rows(kept);
-  if (const std::size_t failed = set.num_rows() - kept; failed > 0) {
+  Matrix<double> succeeded = successful_rows(std::move(set.x), set.status);
+  if (const std::size_t failed = set.num_rows() - succeeded.rows(); failed > 0) {
     num_failed_ += failed;
     run.log.warning(fmt::format("{} of {} simulations at posterior draws failed, the first of them {}",
                                 failed, set.num_rows(), found.first_failure));

@@ -44,4 +44,8 @@ class PredictiveRows {
   double num_observations_ = 0.0;
 };
 
+/// Tells a full check what it simulates with (null: nothing but a task's simulator) and how often.
+void predict_with(PredictiveRows* rows, std::int64_t num_predicted, CheckData& data,
+                  FullCheckOptions& options);
+
 }  // namespace nrec

@@ -40,12 +40,7 @@ CheckReport check_of_run(const SamplingStage& stage, std::span<const PosteriorDr
   data.x_o = stage.observation.x_o;
   data.has_iid_rows = stage.observation.rows == ObservationRows::iid;
   FullCheckOptions settings;
-  if (stage.check.num_predicted > 0)
-    settings.num_predicted = static_cast<std::size_t>(stage.check.num_predicted);
-  if (stage.predictive) {
-    data.simulate = stage.predictive->maker();
-    settings.num_predicted = PredictiveRows::count(stage.check.num_predicted);
-  }
+  predict_with(stage.predictive, stage.check.num_predicted, data, settings);
   data.draws = [&](std::size_t i, std::size_t count, const RunContext&) {
     return every_nth(draws[i], count);
   };

@@ -14,7 +14,7 @@ namespace nrec {
 
 namespace {
 
-constexpr std::size_t kLeastRows = 50;  // held-out rows, or successful simulations at the posterior
+constexpr std::size_t kLeastRows = 50;  // held out
 constexpr std::uint64_t kPredictedRows = 3ull << 61;
 constexpr std::size_t kLeastObservations = 20;  // from which on the share of unlikely ones is a test, too
 constexpr double kUnlikely = 0.05;
@@ -103,14 +103,14 @@ class Predictive {
 
   /// Of an observation that nothing, or too little, could be simulated for: lists go on over all of them.
   void leave_out(std::size_t i, std::size_t num_draws, std::size_t num_predicted) {
-    if (num_draws > 0 && num_draws < kLeastRows)
+    if (num_draws > 0 && num_draws < kLeastPredicted)
       findings_.items.push_back(
           {"predictive", Verdict::cannot_tell,
            check_text("there are %.0f draws at ", static_cast<double>(num_draws)) +
                row_text(i, data_.x_o.rows) +
                check_text(", too few to hold it against what is simulated there (%.0f are needed); draw more",
-                          static_cast<double>(kLeastRows))});
-    if (num_draws >= kLeastRows)
+                          static_cast<double>(kLeastPredicted))});
+    if (num_draws >= kLeastPredicted)
       findings_.items.push_back(
           {"predictive", Verdict::cannot_tell,
            check_text("%.0f of %.0f simulations at the posterior of ", static_cast<double>(num_predicted),
@@ -119,7 +119,7 @@ class Predictive {
                check_text(
                    " succeeded, too few to hold it against them (%.0f are needed); see why the simulator "
                    "fails there, or simulate more of them",
-                   static_cast<double>(kLeastRows))});
+                   static_cast<double>(kLeastPredicted))});
     num_rows_.push_back(0.0);
     below_.insert(below_.end(), data_.x_o.cols, std::nan(""));
     tail_.insert(tail_.end(), data_.x_o.cols, std::nan(""));
@@ -216,12 +216,12 @@ CheckItem test_predictive(const CheckData& data, std::size_t num_predicted, cons
     all.push_back(data.draws(i, num_predicted, rest));
     const std::size_t num_draws = all.back().size();
     Matrix<double> predicted;
-    if (num_draws >= kLeastRows)
+    if (num_draws >= kLeastPredicted)
       predicted = simulate(all.back().theta, kPredictedRows + i * num_predicted, rest);
-    const bool is_cut = num_draws >= kLeastRows && predicted.rows() < num_draws &&
+    const bool is_cut = num_draws >= kLeastPredicted && predicted.rows() < num_draws &&
                         (run.stop_requested() || watch.seconds() > run.time_limit);
     findings.is_complete = findings.is_complete && !is_cut;
-    if (predicted.rows() >= kLeastRows) {
+    if (predicted.rows() >= kLeastPredicted) {
       predictive.compare(i, predicted);
     } else {
       predictive.leave_out(i, is_cut ? 0 : num_draws, predicted.rows());

@@ -5,6 +5,9 @@
 
 namespace nrec {
 
+/// Draws of an observation, and simulations there, from which on it can be held against them.
+inline constexpr std::size_t kLeastPredicted = 50;
+
 /// Whether the rows of x_o are like the held-out x.
 void test_observation(const CheckData& data, const RunContext& run, CheckFindings& findings);
 
