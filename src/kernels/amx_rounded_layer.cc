@@ -5,40 +5,17 @@
 #include <immintrin.h>
 
 #include "kernels/amx_tiles.h"
+#include "kernels/pair_kernels_isa.h"
 
 namespace nrec::amx {
 namespace {
 
 static_assert(kBlock % RoundedLayer::kBlockRows == 0 && RoundedLayer::kBlockRows % 2 == 0);
+static_assert(RoundedLayer::kPartRows % kBlock == 0);
 
 /// Where the rows end that come with rows `first` to first + rows of m: zeros follow the last to whole tiles.
 inline std::size_t end_of_block(std::size_t first, std::size_t rows, std::size_t m) {
   return first + rows < m ? first + rows : (m + kBlock - 1) / kBlock * kBlock;
-}
-
-void round_rows(const float* a, std::size_t lda, std::size_t rows, std::size_t first, std::size_t m,
-                std::size_t k, float* operand) {
-  auto* out = reinterpret_cast<std::uint16_t*>(operand);
-  const std::size_t across = tiles_of(k);
-  stay_awake();
-  for (std::size_t r = first; r < end_of_block(first, rows, m); ++r)
-    round_row(r < m ? a + (r - first) * lda : a, r < m ? k : 0, across,
-              out + (r / kSide * across * kSide + r % kSide) * kTileDepth);
-}
-
-void forward(const float* operand, std::size_t m, std::size_t k, const float* packed, std::size_t n,
-             const float* bias, const float* add, float* c, std::size_t ldc, const Ahead* ahead) {
-  multiply_all(reinterpret_cast<const std::uint16_t*>(operand), m, tiles_of(k),
-               reinterpret_cast<const std::uint16_t*>(packed), tiles_of(k) * kTile, n, bias, add, c, ldc,
-               ahead);
-}
-
-/// Words of two registers side by side: columns 0-3, 8-11, 16-19, 24-27, and the others.
-struct Interleaved {
-  __m512i low, high;
-};
-inline Interleaved interleave_words(__m512i even, __m512i odd) {
-  return {_mm512_unpacklo_epi16(even, odd), _mm512_unpackhi_epi16(even, odd)};
 }
 
 /// 32 columns of a row: whole registers, or with zeros beyond the first `count`.
@@ -53,6 +30,120 @@ struct SomeColumns {
     return count > kSide ? _mm512_maskz_loadu_ps(lanes(count - kSide), row + kSide) : _mm512_setzero_ps();
   }
 };
+
+/// Columns of max(0, scale z + shift), or with the z of each row normalised first.
+template <class Columns>
+struct RectifiedColumns {
+  Columns columns;
+  __m512 low_scale, high_scale, low_shift, high_shift;
+
+  RectifiedColumns(const Columns& of, const float* scale, const float* shift)
+      : columns(of),
+        low_scale(of.low(scale)),
+        high_scale(of.high(scale)),
+        low_shift(of.low(shift)),
+        high_shift(of.high(shift)) {}
+
+  template <class Normalise>
+  __m512i rounded(const float* z, const Normalise& normalise) const {
+    const auto rectified = [](__m512 scale, __m512 value, __m512 shift) {
+      return _mm512_max_ps(_mm512_fmadd_ps(scale, value, shift), _mm512_setzero_ps());
+    };
+    return reinterpret_cast<__m512i>(
+        _mm512_cvtne2ps_pbh(rectified(high_scale, normalise(columns.high(z)), high_shift),
+                            rectified(low_scale, normalise(columns.low(z)), low_shift)));
+  }
+};
+
+/// A row that is what it was.
+struct AsItIs {
+  AsItIs operator[](std::size_t) const { return {}; }
+  __m512 operator()(__m512 z) const { return z; }
+};
+struct NormalisedRows {
+  const float *mean, *rstd;
+  auto operator[](std::size_t row) const {
+    return [centre = _mm512_set1_ps(mean[row]), inverse = _mm512_set1_ps(rstd[row])](__m512 z) {
+      return _mm512_mul_ps(_mm512_sub_ps(z, centre), inverse);
+    };
+  }
+};
+
+/// Rows of z go to their places in a left operand, 32 columns after the others.
+template <class Rows>
+inline void round_rectified(const float* z, std::size_t count, std::size_t first, std::size_t rows,
+                            std::size_t features, std::size_t width, const float* scale, const float* shift,
+                            const Rows& normalise, float* operand) {
+  auto* out = reinterpret_cast<std::uint16_t*>(operand);
+  const std::size_t across = tiles_of(features), last = end_of_block(first, count, rows) - first;
+  stay_awake();
+  for (std::size_t j = 0; j < features; j += kTileDepth, out += kTile) {
+    const auto to = [&](std::size_t r) {
+      const std::size_t row = first + r;
+      return out + (row / kSide * across * kSide + row % kSide) * kTileDepth;
+    };
+    const auto round = [&](const auto& columns) {
+      for (std::size_t r = 0; r < count; ++r)
+        _mm512_storeu_si512(to(r), columns.rounded(z + r * width + j, normalise[r]));
+    };
+    if (features - j >= kTileDepth) {
+      round(RectifiedColumns(WholeColumns(), scale + j, shift + j));
+    } else {
+      round(RectifiedColumns(SomeColumns{features - j}, scale + j, shift + j));
+    }
+    for (std::size_t r = count; r < last; ++r) _mm512_storeu_si512(to(r), _mm512_setzero_si512());
+  }
+}
+
+void round_affine_relu(const float* z, std::size_t count, std::size_t first, std::size_t rows,
+                       std::size_t features, std::size_t width, const float* scale, const float* shift,
+                       float* operand) {
+  round_rectified(z, count, first, rows, features, width, scale, shift, AsItIs(), operand);
+}
+
+void round_layer_norm_relu(const float* z, std::size_t count, std::size_t first, std::size_t rows,
+                           std::size_t features, std::size_t width, float eps, const float* gain,
+                           const float* shift, float* mean, float* rstd, float* operand) {
+  avx512::layer_norm_moments(z, count, width, features, eps, mean, rstd);
+  round_rectified(z, count, first, rows, features, width, gain, shift, NormalisedRows{mean, rstd}, operand);
+}
+
+void forward(const float* operand, std::size_t rows, std::size_t features, const float* packed,
+             std::size_t width, const float* bias, const float* add, float* c, std::size_t ldc,
+             const Ahead* ahead) {
+  const std::size_t tiles = tiles_of(features);
+  multiply_all(reinterpret_cast<const std::uint16_t*>(operand), rows, tiles,
+               reinterpret_cast<const std::uint16_t*>(packed), tiles * kTile, width, bias, add, c, ldc,
+               ahead);
+}
+
+/// Of a row and at most 32 of its columns.
+inline void mask_columns(std::uint32_t bits, std::size_t columns, float* d, float* dz) {
+  const auto half = [&](std::uint32_t kept, __mmask16 here, std::size_t at) {
+    const __m512 value = _mm512_maskz_loadu_ps(static_cast<__mmask16>(kept & here), d + at);
+    _mm512_mask_storeu_ps(d + at, here, value);
+    if (dz) _mm512_mask_storeu_ps(dz + at, here, _mm512_add_ps(_mm512_maskz_loadu_ps(here, dz + at), value));
+  };
+  half(bits, lanes(columns), 0);
+  if (columns > kSide) half(bits >> kSide, lanes(columns - kSide), kSide);
+}
+
+void relu_backward(const std::uint32_t* mask, std::size_t rows, std::size_t width, float* d, float* dz) {
+  for (std::size_t r = 0; r < rows; ++r, d += width) {
+    if (r % RoundedLayer::kBlockRows == 0) stay_awake();
+    for (std::size_t j = 0; j < width; j += kTileDepth, ++mask)
+      mask_columns(*mask, width - j, d + j, dz ? dz + j : nullptr);
+    if (dz) dz += width;
+  }
+}
+
+/// Words of two registers side by side: columns 0-3, 8-11, 16-19, 24-27, and the others.
+struct Interleaved {
+  __m512i low, high;
+};
+inline Interleaved interleave_words(__m512i even, __m512i odd) {
+  return {_mm512_unpacklo_epi16(even, odd), _mm512_unpackhi_epi16(even, odd)};
+}
 
 /// Rows `first` to `last` and 32 of their columns as a left operand of `across` tiles, and as tiles `next` numbers apart of a right one
 /// that sums over rows; d has the first `rows` of them, zeros follow. Adds the column sums to `sums`, which has room for `count`.
@@ -86,39 +177,32 @@ inline void round_both(const Columns& columns, const float* d, std::size_t ldd, 
                         _mm512_add_ps(_mm512_maskz_loadu_ps(high_lanes, sums + kSide), high_sum));
 }
 
-/// Where the operands of a way back lie in `work`.
-struct Work {
-  std::uint16_t *left, *right, *transposed;
-  std::size_t down;  // tiles of rows
-  Work(float* work, std::size_t m, std::size_t n)
-      : left(reinterpret_cast<std::uint16_t*>(work)),
-        right(left + 2 * operand_floats(m, n)),
-        transposed(right + 2 * operand_floats(m, n)),
-        down(tiles_of(m)) {}
-};
-
-void round_gradient(const float* d, std::size_t ldd, std::size_t rows, std::size_t first, std::size_t m,
-                    std::size_t n, float* work, float* db) {
-  const Work at(work, m, n);
-  const std::size_t across = tiles_of(n), next = at.down * kTile, last = end_of_block(first, rows, m);
+void round_gradient(const float* d, std::size_t ldd, std::size_t count, std::size_t first, std::size_t m,
+                    std::size_t width, std::size_t start, float* left, float* right, float* db) {
+  const std::size_t across = tiles_of(width), next = tiles_of(m) * kTile,
+                    last = end_of_block(first, count, m);
+  auto* lefts = reinterpret_cast<std::uint16_t*>(left) - start * across * kTileDepth;
+  auto* rights = reinterpret_cast<std::uint16_t*>(right);
   stay_awake();
-  for (std::size_t j = 0; j < n; j += kTileDepth) {
-    std::uint16_t* left = at.left + j / kTileDepth * kTile;
-    std::uint16_t* right = at.right + j / kSide * next;
-    if (n - j >= kTileDepth) {
-      round_both(WholeColumns(), d + j, ldd, rows, first, last, kTileDepth, across, next, left, right,
+  for (std::size_t j = 0; j < width; j += kTileDepth) {
+    std::uint16_t* to_left = lefts + j / kTileDepth * kTile;
+    std::uint16_t* to_right = rights + j / kSide * next;
+    if (width - j >= kTileDepth) {
+      round_both(WholeColumns(), d + j, ldd, count, first, last, kTileDepth, across, next, to_left, to_right,
                  db + j);
     } else {
-      round_both(SomeColumns{n - j}, d + j, ldd, rows, first, last, n - j, across, next, left, right, db + j);
+      round_both(SomeColumns{width - j}, d + j, ldd, count, first, last, width - j, across, next, to_left,
+                 to_right, db + j);
     }
   }
   stay_awake();
 }
 
-/// The transpose of a left operand [rows, k] as one that sums over its rows, [tiles of k][tiles of rows].
-void transpose_left(const std::uint16_t* left, std::size_t rows, std::size_t k, std::uint16_t* out) {
-  const std::size_t across = tiles_of(k), down = tiles_of(rows);
-  for (std::size_t tile = 0; tile < down; ++tile) {
+/// The transpose of rows of a left operand as one that sums over them: [tiles of features][`down` tiles of rows], from the tile `first` on.
+void transpose_left(const std::uint16_t* left, std::size_t rows, std::size_t features, std::size_t first,
+                    std::size_t down, std::uint16_t* out) {
+  const std::size_t across = tiles_of(features);
+  for (std::size_t tile = 0; tile < tiles_of(rows); ++tile) {
     for (std::size_t j = 0; j < across; ++j) {
       stay_awake();
       const std::uint16_t* from = left + (2 * tile * across + j) * kTile;
@@ -137,7 +221,7 @@ void transpose_left(const std::uint16_t* left, std::size_t rows, std::size_t k, 
       for (std::size_t r = 0; r < kSide; ++r) {
         const std::size_t column = r / 4 * 8 + r % 4;  // of 32; four further on in `high`
         std::uint16_t* to =
-            out + ((2 * j + column / kSide) * down + tile) * kTile + column % kSide * kTileDepth;
+            out + ((2 * j + column / kSide) * down + first + tile) * kTile + column % kSide * kTileDepth;
         _mm512_storeu_si512(to, low[r]);
         _mm512_storeu_si512(to + 4 * kTileDepth, high[r]);
       }
@@ -145,20 +229,42 @@ void transpose_left(const std::uint16_t* left, std::size_t rows, std::size_t k, 
   }
 }
 
-void backward(const float* operand, std::size_t m, std::size_t features, std::size_t width,
-              const float* packed_transposed, float* dw, float* e, std::size_t lde, float* work,
-              const Ahead* ahead) {
-  const Work at(work, m, width);
-  transpose_left(reinterpret_cast<const std::uint16_t*>(operand), m, features, at.transposed);
-  multiply_all(at.transposed, features, at.down, at.right, at.down * kTile, width, nullptr, dw, dw, width,
-               ahead);
+void keep(const float* operand, std::size_t rows, std::size_t first, std::size_t m, std::size_t features,
+          std::size_t width, float* kept, std::uint32_t* mask) {
+  const auto* left = reinterpret_cast<const std::uint16_t*>(operand);
+  transpose_left(left, rows, features, first / kTileDepth, tiles_of(m),
+                 reinterpret_cast<std::uint16_t*>(kept));
+  if (!mask) return;
+  const std::size_t across = tiles_of(width);  // as many as of features
+  for (std::size_t r = 0; r < rows; ++r) {
+    const std::uint16_t* row = left + (r / kSide * across * kSide + r % kSide) * kTileDepth;
+    for (std::size_t j = 0; j < across; ++j)
+      *mask++ = _mm512_test_epi16_mask(_mm512_loadu_si512(row + j * kTile), _mm512_set1_epi16(0x7fff));
+  }
+}
+
+void backward(const float* left, std::size_t rows, std::size_t, std::size_t width,
+              const float* packed_transposed, float* e, std::size_t lde, const Ahead* ahead) {
   // Features and width have as many tiles.
-  multiply_all(at.left, m, tiles_of(width), reinterpret_cast<const std::uint16_t*>(packed_transposed),
-               tiles_of(width) * kTile, width, nullptr, nullptr, e, lde, ahead);
+  const std::size_t tiles = tiles_of(width);
+  multiply_all(reinterpret_cast<const std::uint16_t*>(left), rows, tiles,
+               reinterpret_cast<const std::uint16_t*>(packed_transposed), tiles * kTile, width, nullptr,
+               nullptr, e, lde, ahead);
+}
+
+void weights(const float* kept, const float* right, std::size_t m, std::size_t features, std::size_t width,
+             float* dw, const Ahead* ahead) {
+  const std::size_t down = tiles_of(m);
+  multiply_all(reinterpret_cast<const std::uint16_t*>(kept), features, down,
+               reinterpret_cast<const std::uint16_t*>(right), down * kTile, width, nullptr, dw, dw, width,
+               ahead);
 }
 
 }  // namespace
 
-const RoundedLayer rounded_layer = {Tiles::begin, Tiles::end, round_rows, forward, round_gradient, backward};
+const RoundedLayer rounded_layer = {
+    Tiles::begin, Tiles::end, stay_awake,     round_affine_relu, round_layer_norm_relu,
+    forward,      keep,       round_gradient, backward,          relu_backward,
+    weights};
 
 }  // namespace nrec::amx

@@ -33,7 +33,8 @@ struct Start {
   std::size_t stride;  // bytes
 };
 
-/// sums = start + the product over `tiles` tiles of depth; only the first R x V tiles of sums are computed.
+/// sums = start + the product over `tiles` tiles of depth; only the first R x V tiles of sums are computed. The right operand goes by once
+/// for every block of rows: it is loaded past the first cache, which keeps what belongs to those rows.
 template <int R, int V>
 void multiply(const Operand& a, const Operand& b, std::size_t tiles, const Start& start, float* sums,
               std::size_t stride) {
@@ -52,10 +53,10 @@ void multiply(const Operand& a, const Operand& b, std::size_t tiles, const Start
   }
   for (std::size_t i = 0; i < tiles * kTile; i += kTile) {
     _tile_loadd(4, a.start + i, kStride);
-    _tile_loadd(6, b.start + i, kStride);
+    _tile_stream_loadd(6, b.start + i, kStride);
     _tile_dpbf16ps(0, 4, 6);
     if constexpr (V == 2) {
-      _tile_loadd(7, b.start + b.next + i, kStride);
+      _tile_stream_loadd(7, b.start + b.next + i, kStride);
       _tile_dpbf16ps(1, 4, 7);
     }
     if constexpr (R == 2) {
@@ -131,9 +132,9 @@ void multiply_all(const std::uint16_t* left, std::size_t rows, std::size_t tiles
                   std::size_t next, std::size_t n, const float* bias, const float* add, float* c,
                   std::size_t ldc, const Ahead* ahead) {
   Fetch fetch(ahead, ((rows + kBlock - 1) / kBlock) * ((n + kBlock - 1) / kBlock));
-  for (std::size_t j = 0; j < n; j += kBlock) {
-    const Operand columns = {right + j / kSide * next, next};
-    for (std::size_t r = 0; r < rows; r += kBlock) {
+  for (std::size_t r = 0; r < rows; r += kBlock) {
+    for (std::size_t j = 0; j < n; j += kBlock) {
+      const Operand columns = {right + j / kSide * next, next};
       const std::size_t at = r * ldc + j;
       fetch.some();
       multiply_block({left + r * tiles * kTileDepth, tiles * kTile}, columns, tiles, least(kBlock, rows - r),

@@ -186,9 +186,8 @@ constexpr int kFewRows = 4;   // registers that lane_sums takes at once
 
 /// kRows <= R rows.
 template <int R, int kRows>
-inline void layer_norm_rows(const float* z, std::size_t width, std::size_t features, float eps,
-                            const float* gain, const float* shift, float* mean, float* rstd, float* a) {
-  const __m512 zero = _mm512_setzero_ps();
+inline void layer_norm_moments_rows(const float* z, std::size_t width, std::size_t features, float eps,
+                                    float* mean, float* rstd) {
   const float inverse_n = 1.0f / static_cast<float>(features);
   __m512 sums[R] = {};
   for_columns(width, features, [&](std::size_t c, const auto& lanes) {
@@ -202,7 +201,7 @@ inline void layer_norm_rows(const float* z, std::size_t width, std::size_t featu
 #pragma GCC unroll 8
   for (int r = 0; r < R; ++r) {
     centre[r] *= inverse_n;
-    sums[r] = zero;
+    sums[r] = _mm512_setzero_ps();
   }
   for_columns(width, features, [&](std::size_t c, const auto& lanes) {
 #pragma GCC unroll 8
@@ -222,31 +221,36 @@ inline void layer_norm_rows(const float* z, std::size_t width, std::size_t featu
     mean[r] = centre[r];
     rstd[r] = inverse[r];
   }
-  for_columns(width, features, [&](std::size_t c, const auto& lanes) {
-    const __m512 g = lanes.load(gain + c);
-    const __m512 offset = lanes.load(shift + c);
-#pragma GCC unroll 8
-    for (int r = 0; r < kRows; ++r) {
-      const __m512 xhat =
-          _mm512_mul_ps(_mm512_sub_ps(lanes.load(z + r * width + c), _mm512_set1_ps(centre[r])),
-                        _mm512_set1_ps(inverse[r]));
-      const __m512 y = _mm512_max_ps(_mm512_fmadd_ps(g, xhat, offset), zero);
-      lanes.store(a + r * width + c, lanes.real(y));
-    }
-  });
+}
+
+/// run<R, kRows>(first): rows eight, four or one at a time.
+template <class Run>
+inline void for_norm_rows(std::size_t rows, const Run& run) {
+  std::size_t r = 0;
+  for (; r + kNormRows <= rows; r += kNormRows) run.template operator()<kNormRows, kNormRows>(r);
+  for (; r + kFewRows <= rows; r += kFewRows) run.template operator()<kFewRows, kFewRows>(r);
+  for (; r < rows; ++r) run.template operator()<kFewRows, 1>(r);
 }
 
 void layer_norm_relu(const float* z, std::size_t rows, std::size_t width, std::size_t features, float eps,
                      const float* gain, const float* shift, float* mean, float* rstd, float* a) {
-  std::size_t r = 0;
-  const auto run = [&]<int R, int kRows>() {
-    for (; r + kRows <= rows; r += kRows)
-      layer_norm_rows<R, kRows>(z + r * width, width, features, eps, gain, shift, mean + r, rstd + r,
-                                a + r * width);
-  };
-  run.template operator()<kNormRows, kNormRows>();
-  run.template operator()<kFewRows, kFewRows>();
-  run.template operator()<kFewRows, 1>();
+  for_norm_rows(rows, [&]<int R, int kRows>(std::size_t first) {
+    const float* from = z + first * width;
+    layer_norm_moments_rows<R, kRows>(from, width, features, eps, mean + first, rstd + first);
+    for_columns(width, features, [&](std::size_t c, const auto& lanes) {
+      const __m512 g = lanes.load(gain + c);
+      const __m512 offset = lanes.load(shift + c);
+#pragma GCC unroll 8
+      for (int r = 0; r < kRows; ++r) {
+        const std::size_t row = first + static_cast<std::size_t>(r);
+        const __m512 xhat =
+            _mm512_mul_ps(_mm512_sub_ps(lanes.load(z + row * width + c), _mm512_set1_ps(mean[row])),
+                          _mm512_set1_ps(rstd[row]));
+        const __m512 y = _mm512_max_ps(_mm512_fmadd_ps(g, xhat, offset), _mm512_setzero_ps());
+        lanes.store(a + row * width + c, lanes.real(y));
+      }
+    });
+  });
 }
 
 /// kRows <= R rows, which share the loads and stores of dgain and dshift.
@@ -304,15 +308,10 @@ inline void layer_norm_backward_rows(const float* z, std::size_t width, std::siz
 void layer_norm_relu_backward(const float* z, std::size_t rows, std::size_t width, std::size_t features,
                               const float* gain, const float* shift, const float* mean, const float* rstd,
                               float* d, bool accumulate, float* dz, float* dgain, float* dshift) {
-  std::size_t r = 0;
-  const auto run = [&]<int R, int kRows>() {
-    for (; r + kRows <= rows; r += kRows)
-      layer_norm_backward_rows<R, kRows>(z + r * width, width, features, gain, shift, mean + r, rstd + r,
-                                         d + r * width, accumulate, dz + r * width, dgain, dshift);
-  };
-  run.template operator()<kNormRows, kNormRows>();
-  run.template operator()<kFewRows, kFewRows>();
-  run.template operator()<kFewRows, 1>();
+  for_norm_rows(rows, [&]<int R, int kRows>(std::size_t r) {
+    layer_norm_backward_rows<R, kRows>(z + r * width, width, features, gain, shift, mean + r, rstd + r,
+                                       d + r * width, accumulate, dz + r * width, dgain, dshift);
+  });
 }
 
 void row_dots(const float* z, std::size_t rows, std::size_t width, const float* w, float bias, float* out) {
@@ -368,6 +367,13 @@ PairKernels make_table() {
 }
 
 }  // namespace
+
+void layer_norm_moments(const float* z, std::size_t rows, std::size_t width, std::size_t features, float eps,
+                        float* mean, float* rstd) {
+  for_norm_rows(rows, [&]<int R, int kRows>(std::size_t r) {
+    layer_norm_moments_rows<R, kRows>(z + r * width, width, features, eps, mean + r, rstd + r);
+  });
+}
 
 const PairKernels& pair_kernels_table() {
   static const PairKernels table = make_table();

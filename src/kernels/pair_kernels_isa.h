@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstddef>
+
 #include "nrec/kernels/pair_kernels.h"
 
 // One function per instruction set; each lives in its own file with its own compiler flags.
@@ -11,7 +13,10 @@ const PairKernels& pair_kernels_table();
 }
 namespace nrec::avx512 {
 const PairKernels& pair_kernels_table();
-}
+/// The first half of layer_norm_relu: row means and 1/sd.
+void layer_norm_moments(const float* z, std::size_t rows, std::size_t width, std::size_t features, float eps,
+                        float* mean, float* rstd);
+}  // namespace nrec::avx512
 namespace nrec::amx {
 const PairKernels& pair_kernels_table();
 }

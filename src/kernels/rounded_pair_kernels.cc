@@ -100,46 +100,103 @@ void kept_rows(const float* operand, std::size_t first, std::size_t rows, std::s
 
 void nothing() {}
 
-void round(const float* a, std::size_t lda, std::size_t rows, std::size_t first, std::size_t, std::size_t k,
-           float* operand) {
-  keep_rows(a, lda, rows, first, k, operand);
+template <Table kBase>
+void round_affine_relu(const float* z, std::size_t count, std::size_t first, std::size_t,
+                       std::size_t features, std::size_t width, const float* scale, const float* shift,
+                       float* operand) {
+  alignas(64) float a[kMostNumbers];
+  for (std::size_t r = 0; r < count; ++r) {
+    kBase().affine_relu(z + r * width, 1, width, scale, shift, a);
+    keep_rows(a, width, 1, first + r, features, operand);
+  }
 }
 
-void round_gradient(const float* d, std::size_t ldd, std::size_t rows, std::size_t first, std::size_t,
-                    std::size_t n, float* work, float* db) {
-  keep_rows(d, ldd, rows, first, n, work);
+template <Table kBase>
+void round_layer_norm_relu(const float* z, std::size_t count, std::size_t first, std::size_t,
+                           std::size_t features, std::size_t width, float eps, const float* gain,
+                           const float* shift, float* mean, float* rstd, float* operand) {
+  alignas(64) float a[kMostNumbers];
+  for (std::size_t r = 0; r < count; ++r) {
+    kBase().layer_norm_relu(z + r * width, 1, width, features, eps, gain, shift, mean + r, rstd + r, a);
+    keep_rows(a, width, 1, first + r, features, operand);
+  }
+}
+
+void keep(const float* operand, std::size_t rows, std::size_t first, std::size_t, std::size_t features,
+          std::size_t width, float* kept, std::uint32_t* mask) {
+  const auto* from = reinterpret_cast<const unsigned char*>(operand);
+  std::memcpy(reinterpret_cast<unsigned char*>(kept) + first * features * sizeof(std::uint16_t), from,
+              rows * features * sizeof(std::uint16_t));
+  if (!mask) return;
+  const std::size_t words = mask_words(width);
+  for (std::size_t i = 0; i < rows * words; ++i) mask[i] = 0;
   for (std::size_t r = 0; r < rows; ++r) {
-    for (std::size_t c = 0; c < n; ++c) db[c] += d[r * ldd + c];
+    for (std::size_t c = 0; c < features; ++c, from += sizeof(std::uint16_t)) {
+      std::uint16_t bits = 0;
+      std::memcpy(&bits, from, sizeof bits);
+      if ((bits & 0x7fffU) != 0) mask[r * words + c / 32] |= 1U << c % 32;
+    }
   }
 }
 
+void relu_backward(const std::uint32_t* mask, std::size_t rows, std::size_t width, float* d, float* dz) {
+  const std::size_t words = mask_words(width);
+  for (std::size_t r = 0; r < rows; ++r) {
+    for (std::size_t c = 0; c < width; ++c) {
+      float& value = d[r * width + c];
+      if ((mask[r * words + c / 32] >> c % 32 & 1U) == 0) value = 0.0f;
+      if (dz) dz[r * width + c] += value;
+    }
+  }
+}
+
+void round_gradient(const float* d, std::size_t ldd, std::size_t count, std::size_t first, std::size_t,
+                    std::size_t width, std::size_t start, float* left, float* right, float* db) {
+  keep_rows(d, ldd, count, first - start, width, left);
+  keep_rows(d, ldd, count, first, width, right);
+  for (std::size_t r = 0; r < count; ++r) {
+    for (std::size_t c = 0; c < width; ++c) db[c] += d[r * ldd + c];
+  }
+}
+
+/// C = A B + bias + add of rows of A that were kept.
 template <Table kBase>
-void forward(const float* operand, std::size_t m, std::size_t k, const float* packed, std::size_t n,
-             const float* bias, const float* add, float* c, std::size_t ldc, const Ahead*) {
+void multiply_kept(const float* operand, std::size_t rows, std::size_t columns, std::size_t depth,
+                   const float* packed, std::size_t n, const float* bias, const float* add, float* c,
+                   std::size_t ldc) {
   alignas(64) float left[kMostNumbers];
-  const std::size_t step = rows_that_fit(k);
-  for (std::size_t first = 0; first < m; first += step) {
-    const std::size_t rows = m - first < step ? m - first : step;
-    kept_rows(operand, first, rows, k, left);
-    kBase().inputs.gemm(left, k, rows, k, packed, n, bias, add ? add + first * ldc : nullptr, c + first * ldc,
-                        ldc, nullptr);
+  const std::size_t step = rows_that_fit(columns);
+  for (std::size_t r = 0; r < rows; r += step) {
+    const std::size_t some = rows - r < step ? rows - r : step;
+    kept_rows(operand, r, some, columns, left);
+    kBase().inputs.gemm(left, columns, some, depth, packed, n, bias, add ? add + r * ldc : nullptr,
+                        c + r * ldc, ldc, nullptr);
   }
 }
 
 template <Table kBase>
-void backward(const float* operand, std::size_t m, std::size_t features, std::size_t width,
-              const float* packed_transposed, float* dw, float* e, std::size_t lde, float* work,
-              const Ahead*) {
+void forward(const float* operand, std::size_t rows, std::size_t features, const float* packed,
+             std::size_t width, const float* bias, const float* add, float* c, std::size_t ldc,
+             const Ahead*) {
+  multiply_kept<kBase>(operand, rows, features, features, packed, width, bias, add, c, ldc);
+}
+
+template <Table kBase>
+void backward(const float* left, std::size_t rows, std::size_t features, std::size_t width,
+              const float* packed_transposed, float* e, std::size_t lde, const Ahead*) {
+  multiply_kept<kBase>(left, rows, width, features, packed_transposed, width, nullptr, nullptr, e, lde);
+}
+
+template <Table kBase>
+void weights(const float* kept, const float* right, std::size_t m, std::size_t features, std::size_t width,
+             float* dw, const Ahead*) {
   alignas(64) float both[kMostNumbers];
   const std::size_t step = rows_that_fit(features + width);
   for (std::size_t first = 0; first < m; first += step) {
     const std::size_t rows = m - first < step ? m - first : step;
-    float* right = both + rows * features;
-    kept_rows(operand, first, rows, features, both);
-    kept_rows(work, first, rows, width, right);
-    kBase().inputs.gemm_weights(both, features, right, width, rows, features, width, dw);
-    kBase().inputs.gemm(right, width, rows, features, packed_transposed, width, nullptr, nullptr,
-                        e + first * lde, lde, nullptr);
+    kept_rows(kept, first, rows, features, both);
+    kept_rows(right, first, rows, width, both + rows * features);
+    kBase().inputs.gemm_weights(both, features, both + rows * features, width, rows, features, width, dw);
   }
 }
 
@@ -148,8 +205,10 @@ PairKernels make_table(const char* name) {
   PairKernels table = kBase();
   table.name = name;
   table.hidden = {pack<kBase>, pack_transposed<kBase>, gemm<kBase>, gemm_weights<kBase>};
-  static constexpr RoundedLayer rounded = {nothing,        nothing,        round,
-                                           forward<kBase>, round_gradient, backward<kBase>};
+  static constexpr RoundedLayer rounded = {
+      nothing,        nothing, nothing,        round_affine_relu<kBase>, round_layer_norm_relu<kBase>,
+      forward<kBase>, keep,    round_gradient, backward<kBase>,          relu_backward,
+      weights<kBase>};
   table.rounded = &rounded;
   return table;
 }

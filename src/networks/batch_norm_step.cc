@@ -116,21 +116,28 @@ void PairEngine::pass_over_groups(const Parts& parts, int products, const Stages
 
 /// z[0] takes less to make again than to keep: sums of two rows that are in cache.
 void PairEngine::block_input(const WholeStep& step, std::size_t i, const Tile& tile) const {
-  if (i == 0) forward_input(step.batch, tile.group, tile.buffers.z[0]);
+  if (i == 0) forward_input(step.batch, tile.group, tile.all(), tile.buffers.z[0]);
 }
 
 /// t[i] where it is not kept, from z[i].
 void PairEngine::inner_layer(const WholeStep& step, std::size_t i, const Tile& tile) const {
   if (keeps_t()) return;
-  step.pass.activate(i, 0, tile.rows, tile.buffers);
-  step.pass.first_linear(i, tile.rows, tile.buffers);
+  step.pass.activate(i, 0, tile.all(), tile.buffers);
+  step.pass.first_linear(i, tile.all(), tile.buffers);
 }
 
 /// `a` in front of the second layer of block i.
 void PairEngine::second_activations(const WholeStep& step, std::size_t i, const Tile& tile) const {
   if (!keeps_t()) block_input(step, i, tile);
   inner_layer(step, i, tile);
-  step.pass.activate(i, 1, tile.rows, tile.buffers);
+  step.pass.activate(i, 1, tile.all(), tile.buffers);
+}
+
+/// With its activations in `a`; all gradients of the layer.
+void PairEngine::linear_backward(const WholeStep& step, std::size_t i, int which, const Tile& tile) const {
+  step.pass.keep(i, which, tile.all(), tile.buffers);
+  step.pass.linear_backward(i, which, tile.all(), tile.buffers, tile.lane.gradient.data());
+  step.pass.weights_backward(i, which, tile.rows, tile.buffers, tile.lane.gradient.data());
 }
 
 PairEngine::Parts PairEngine::parts_of_stream(std::size_t i) const {
@@ -143,8 +150,8 @@ void PairEngine::residual_stream(const WholeStep& step, std::size_t i, const Til
   if (i == 0) return block_input(step, 0, tile);
   block_input(step, i - 1, tile);
   inner_layer(step, i - 1, tile);
-  step.pass.activate(i - 1, 1, tile.rows, tile.buffers);
-  step.pass.second_linear(i - 1, tile.rows, tile.buffers);
+  step.pass.activate(i - 1, 1, tile.all(), tile.buffers);
+  step.pass.second_linear(i - 1, tile.all(), tile.buffers);
 }
 
 void PairEngine::add_moments(const WholeStep& step, std::size_t i, int which, const Tile& tile) const {
@@ -181,8 +188,8 @@ void PairEngine::batch_norm_forward(const WholeStep& step) {
     finish_batch_statistics(step.network, i, 0);
     pass_over_groups({kept_z(i), kept_t(i)}, 1, [&](const Tile& tile) {
       block_input(step, i, tile);
-      step.pass.activate(i, 0, tile.rows, tile.buffers);
-      step.pass.first_linear(i, tile.rows, tile.buffers);
+      step.pass.activate(i, 0, tile.all(), tile.buffers);
+      step.pass.first_linear(i, tile.all(), tile.buffers);
       add_moments(step, i, 1, tile);
     });
     finish_batch_statistics(step.network, i, 1);
@@ -200,7 +207,7 @@ void PairEngine::batch_norm_turn(const WholeStep& step) {
   pass_over_groups(parts, pieces_ == 1 ? 2 * forward_products : forward_products, [&](const Tile& tile) {
     const Group& group = tile.group;
     residual_stream(step, step.blocks, tile);
-    step.pass.output(tile.rows, tile.buffers, tile.scratch.logits.data() + group.first_column);
+    step.pass.output(tile.all(), tile.buffers, tile.scratch.logits.data() + group.first_column);
     if (group.first_column + group.num_columns < columns_) return;  // the loss is one of whole rows
     tile.lane.loss += row_losses(group.first_row, group.num_rows, step.loss, tile.scratch.logits.data(),
                                  tile.scratch.d_logits.data(), scale);
@@ -219,7 +226,7 @@ void PairEngine::batch_norm_turn(const WholeStep& step) {
 
 /// With the activations of the last block's second layer in `a`.
 void PairEngine::back_from_logits(const WholeStep& step, const Tile& tile) {
-  step.pass.output_backward(tile.rows, tile.buffers, tile.scratch.d_logits.data() + tile.group.first_column,
+  step.pass.output_backward(tile.all(), tile.buffers, tile.scratch.d_logits.data() + tile.group.first_column,
                             tile.lane.gradient.data());
   back_to_block(step, step.blocks, tile);
 }
@@ -228,10 +235,11 @@ void PairEngine::back_from_logits(const WholeStep& step, const Tile& tile) {
 /// activated), or the input layer.
 void PairEngine::back_to_block(const WholeStep& step, std::size_t i, const Tile& tile) {
   if (i == 0) {
-    input_backward(step.network, step.batch, tile.group, tile.buffers.dz, tile.scratch, tile.lane);
+    input_backward(step.network, step.batch, tile.group, tile.all(), tile.buffers.dz, tile.scratch,
+                   tile.lane);
     return;
   }
-  step.pass.second_linear_backward(i - 1, tile.rows, tile.buffers, tile.lane.gradient.data());
+  linear_backward(step, i - 1, 1, tile);
   add_norm_sums(i - 1, 1, tile);
 }
 
@@ -240,10 +248,10 @@ void PairEngine::batch_norm_backward(const WholeStep& step) {
     batch_norm_coefficients(step.network, i, 1);
     pass_over_groups({kept_t(i), kept_z(i), &step_d_}, keeps_t() ? 1 : 3, [&](const Tile& tile) {
       block_input(step, i, tile);
-      step.pass.activate(i, 0, tile.rows, tile.buffers);
-      if (!keeps_t()) step.pass.first_linear(i, tile.rows, tile.buffers);
+      step.pass.activate(i, 0, tile.all(), tile.buffers);
+      if (!keeps_t()) step.pass.first_linear(i, tile.all(), tile.buffers);
       norm_backward(i, 1, tile);
-      step.pass.first_linear_backward(i, tile.rows, tile.buffers, tile.lane.gradient.data());
+      linear_backward(step, i, 0, tile);
       add_norm_sums(i, 0, tile);
     });
     batch_norm_coefficients(step.network, i, 0);

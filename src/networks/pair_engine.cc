@@ -31,6 +31,18 @@ void check_batch(const PairNetwork& network, const PairBatch& batch) {
   }
 }
 
+/// body(row of the group, first of its columns, columns): the pairs of a part, row by row.
+template <class Body>
+void for_row_pieces(std::size_t num_columns, const tile::Part& part, const Body& body) {
+  const std::size_t end = part.first + part.count;
+  for (std::size_t pair = part.first; pair < end;) {
+    const std::size_t row = pair / num_columns, column = pair % num_columns;
+    const std::size_t columns = std::min(num_columns - column, end - pair);
+    body(row, column, columns);
+    pair += columns;
+  }
+}
+
 }  // namespace
 
 PairEngine::PairEngine(std::string_view isa, ThreadPool& pool)
@@ -72,58 +84,101 @@ void PairEngine::prepare(const PairNetwork& network, const PairBatch& batch, boo
   const bool whole_step = backward && network.shape().norm == Norm::batch;
   cut_into_groups(batch.x.rows, whole_step);
   packed_.pack(network, kernels_, backward);
-  resize_scratch(network, whole_step);
+  resize_scratch(network, backward);
   input_rows(network, batch);
   if (!backward) return;
-  for (Lane& lane : lanes_) {
+  pool_.run(kNumLanes, [&](std::size_t i, int) {
+    Lane& lane = lanes_[i];
     lane.gradient.assign(network.x_in(), 0.0f);
     lane.sums.resize(2 * width_);
     lane.loss = 0.0;
-  }
+  });
   d_v_.resize(batch.x.rows * width_);
 }
 
-void PairEngine::resize_scratch(const PairNetwork& network, bool whole_step_in_memory) {
-  const std::size_t blocks = network.shape().num_blocks;
-  const std::size_t rows = group_pairs_;
-  const std::size_t size = rows * width_;
-  for (Scratch& scratch : scratch_) {
-    // Whole-step batch norm has only `a`, z[0] and what it makes again per thread; all else lives in the step's own memory.
-    const std::size_t count = !whole_step_in_memory ? 2 * blocks + 3 : keeps_t() ? 2 : 3;
-    const std::size_t operand = tile::Pass::operand_room(kernels_, rows, width_);
-    const std::size_t work = tile::Pass::work_room(kernels_, rows, width_);
-    const std::size_t operands =
-        whole_step_in_memory && blocks > 0 ? 1 : 2 * blocks;  // kept, or one at a time
-    const std::size_t room = count * size + operands * operand + work;
-    if (scratch.memory.size() < room) scratch.memory.resize(room);
-    scratch.logits.resize(std::max(scratch.logits.size(), rows * pieces_));
-    scratch.d_logits.resize(std::max(scratch.d_logits.size(), rows * pieces_));
-    scratch.theta_rows.resize(std::max(scratch.theta_rows.size(), rows * network.shape().dim_theta));
-    scratch.row_norms.resize(std::max(scratch.row_norms.size(), 4 * blocks * rows));
-    tile::Buffers& b = scratch.buffers;
-    b.z.resize(blocks + 1);
-    b.t.resize(blocks);
-    float* next = scratch.memory.data();
-    const auto take_some = [&](std::size_t some) { return std::exchange(next, next + some); };
-    const auto take = [&] { return take_some(size); };
-    b.operands.resize(2 * blocks);
-    for (std::size_t i = 0; i < 2 * blocks; ++i)
-      b.operands[i] = i < operands ? take_some(operand) : b.operands[0];
-    b.work = take_some(work);
-    b.a = take();
-    b.e = b.a;  // `a` is not needed any more when its gradient is there
-    b.row_mean = scratch.row_norms.data();
-    b.row_rstd = b.row_mean + 2 * blocks * rows;
-    if (whole_step_in_memory) {
-      b.z.front() = take();
-      if (!keeps_t()) b.t.assign(blocks, take());
-      continue;
-    }
-    for (float*& z : b.z) z = take();
-    for (float*& t : b.t) t = take();
-    b.d = take();
-    b.dz = b.z.back();  // not needed any more when its gradient is there
+/// Takes a thread's buffers one after the other from a piece of memory; without one it counts what they need.
+class PairEngine::Memory {
+ public:
+  explicit Memory(float* start) : start_(start) {}
+  float* take(std::size_t floats) {
+    used_ += floats;
+    return start_ ? start_ + (used_ - floats) : nullptr;
   }
+  std::size_t used() const { return used_; }
+
+ private:
+  float* start_;
+  std::size_t used_ = 0;
+};
+
+void PairEngine::resize_scratch(const PairNetwork& network, bool backward) {
+  const std::size_t layers = 2 * network.shape().num_blocks, rows = group_pairs_;
+  const auto grow = [](auto& values, std::size_t size) {
+    if (values.size() < size) values.resize(size);
+  };
+  for (Scratch& scratch : scratch_) {
+    grow(scratch.logits, rows * pieces_);
+    grow(scratch.d_logits, rows * pieces_);
+    grow(scratch.theta_rows, rows * network.shape().dim_theta);
+    grow(scratch.row_norms, 2 * layers * rows);
+    Memory count(nullptr);
+    take_buffers(network, backward, scratch, count);
+    grow(scratch.memory, count.used());
+    Memory memory(scratch.memory.data());
+    take_buffers(network, backward, scratch, memory);
+    scratch.buffers.row_mean = scratch.row_norms.data();
+    scratch.buffers.row_rstd = scratch.buffers.row_mean + layers * rows;
+  }
+}
+
+void PairEngine::take_buffers(const PairNetwork& network, bool backward, Scratch& scratch,
+                              Memory& memory) const {
+  const std::size_t blocks = network.shape().num_blocks;
+  const bool rounded = kernels_.rounded != nullptr;
+  const bool whole_step = backward && network.shape().norm == Norm::batch;
+  const std::size_t rows = group_pairs_;
+  const std::size_t part = rounded && !whole_step ? std::min(rows, RoundedLayer::kPartRows) : rows;
+  tile::Buffers& b = scratch.buffers;
+  b.one_part = rounded && network.shape().norm == Norm::none;
+  b.z.resize(blocks + 1);
+  b.t.resize(blocks);
+  if (rounded) take_operands(part, backward ? 2 * blocks : 0, whole_step, scratch, memory);
+  if (whole_step) {
+    // Only `a`, z[0] and what is made again are a thread's own; all else lives in the step's memory.
+    b.e = b.a = memory.take(rows * width_);
+    b.z.front() = memory.take(rows * width_);
+    if (!keeps_t()) b.t.assign(blocks, memory.take(rows * width_));
+    return;
+  }
+  if (b.one_part) {
+    b.z.assign(blocks + 1, memory.take(part * width_));
+    b.t.assign(blocks, memory.take(part * width_));
+    b.z.back() = memory.take(rows * width_);
+  } else {
+    for (float*& z : b.z) z = memory.take(rows * width_);
+    for (float*& t : b.t) t = memory.take(rows * width_);
+  }
+  b.d = memory.take(part * width_);
+  // What is not needed any more when its gradient is there.
+  b.a = rounded ? nullptr : memory.take(part * width_);
+  b.e = rounded ? b.d : b.a;
+  b.dz = b.z.back();
+}
+
+void PairEngine::take_operands(std::size_t part, std::size_t num_kept, bool one_at_a_time, Scratch& scratch,
+                               Memory& memory) const {
+  tile::Buffers& b = scratch.buffers;
+  const std::size_t of_part = operand_floats(part, width_), of_all = operand_floats(group_pairs_, width_);
+  b.operand = memory.take(of_part);
+  b.left = memory.take(of_part);
+  for (float*& right : b.rights) right = memory.take(of_all);
+  b.kept.resize(num_kept);
+  for (std::size_t i = 0; i < num_kept; ++i)
+    b.kept[i] = i == 0 || !one_at_a_time ? memory.take(of_all) : b.kept[0];
+  const std::size_t words = group_pairs_ * mask_words(width_);
+  b.masks.resize(b.one_part ? num_kept : 0);
+  if (scratch.masks.size() < b.masks.size() * words) scratch.masks.resize(b.masks.size() * words);
+  for (std::size_t i = 0; i < b.masks.size(); ++i) b.masks[i] = scratch.masks.data() + i * words;
 }
 
 void PairEngine::input_rows(const PairNetwork& network, const PairBatch& batch) {
@@ -143,27 +198,31 @@ void PairEngine::input_rows(const PairNetwork& network, const PairBatch& batch) 
   project(batch.x, packed_.x_in, network.weights().data() + network.bias_in(), v_);
 }
 
-void PairEngine::forward_input(const PairBatch& batch, const Group& group, float* z) const {
-  for (std::size_t r = 0; r < group.num_rows; ++r) {
-    const std::size_t b = group.first_row + r;
-    kernels_.add_rows(u_.data(), batch.candidates.row(b).data() + group.first_column, v_.data() + b * width_,
-                      group.num_columns, width_, z + r * group.num_columns * width_);
-  }
+void PairEngine::forward_input(const PairBatch& batch, const Group& group, const tile::Part& part,
+                               float* z) const {
+  for_row_pieces(group.num_columns, part, [&](std::size_t row, std::size_t column, std::size_t columns) {
+    const std::size_t b = group.first_row + row;
+    kernels_.add_rows(u_.data(), batch.candidates.row(b).data() + group.first_column + column,
+                      v_.data() + b * width_, columns, width_, z);
+    z += columns * width_;
+  });
 }
 
 void PairEngine::input_backward(const PairNetwork& network, const PairBatch& batch, const Group& group,
-                                const float* dz, Scratch& scratch, Lane& lane) {
+                                const tile::Part& part, const float* dz, Scratch& scratch, Lane& lane) {
   const std::size_t dim = network.shape().dim_theta;
   float* theta = scratch.theta_rows.data();
-  for (std::size_t r = 0; r < group.num_rows; ++r) {
-    const std::size_t b = group.first_row + r;
+  const float* d = dz;
+  for_row_pieces(group.num_columns, part, [&](std::size_t row, std::size_t column, std::size_t columns) {
+    const std::size_t b = group.first_row + row, first = group.first_column + column;
     float* d_v = d_v_.data() + b * width_;
-    if (group.first_column == 0) std::fill_n(d_v, width_, 0.0f);
-    kernels_.column_sums(dz + r * group.num_columns * width_, group.num_columns, width_, d_v);
-    for (const std::uint32_t row : batch.candidates.row(b).subspan(group.first_column, group.num_columns))
-      theta = std::copy_n(batch.theta.data + row * batch.theta.stride, dim, theta);
-  }
-  kernels_.inputs.gemm_weights(scratch.theta_rows.data(), dim, dz, width_, group.pairs(), dim, width_,
+    if (first == 0) std::fill_n(d_v, width_, 0.0f);
+    kernels_.column_sums(d, columns, width_, d_v);
+    d += columns * width_;
+    for (const std::uint32_t candidate : batch.candidates.row(b).subspan(first, columns))
+      theta = std::copy_n(batch.theta.data + candidate * batch.theta.stride, dim, theta);
+  });
+  kernels_.inputs.gemm_weights(scratch.theta_rows.data(), dim, dz, width_, part.count, dim, width_,
                                lane.gradient.data() + network.theta_in());
 }
 
@@ -185,12 +244,16 @@ void PairEngine::fused_step(const PairNetwork& network, const PairBatch& batch, 
     Scratch& scratch = scratch_[worker];
     Lane& lane = lanes_[lane_number];
     const std::size_t rows = group.pairs();
-    forward_input(batch, group, scratch.buffers.z[0]);
-    pass.forward(rows, scratch.buffers, scratch.logits.data());
+    const tile::Buffers& buffers = scratch.buffers;
+    pass.for_parts(rows, [&](const tile::Part& part) {
+      forward_input(batch, group, part, pass.z(0, part, buffers));
+      pass.forward(part, buffers, scratch.logits.data());
+    });
     lane.loss += row_losses(group.first_row, group.num_rows, loss, scratch.logits.data(),
                             scratch.d_logits.data(), scale);
-    pass.backward(rows, scratch.buffers, scratch.d_logits.data(), lane.gradient.data());
-    input_backward(network, batch, group, scratch.buffers.dz, scratch, lane);
+    pass.backward(rows, buffers, scratch.d_logits.data(), lane.gradient.data(), [&](const tile::Part& part) {
+      input_backward(network, batch, group, part, pass.dz(part, buffers), scratch, lane);
+    });
   });
 }
 
@@ -245,8 +308,11 @@ void PairEngine::logits(const PairNetwork& network, const PairBatch& batch, Matr
   }
   const tile::Pass pass(network, packed_, kernels_);
   for_groups([&](const Group& group, std::size_t, std::size_t worker) {
-    forward_input(batch, group, scratch_[worker].buffers.z[0]);
-    pass.forward(group.pairs(), scratch_[worker].buffers, logits.data + group.first_row * columns_);
+    const tile::Buffers& buffers = scratch_[worker].buffers;
+    pass.for_parts(group.pairs(), [&](const tile::Part& part) {
+      forward_input(batch, group, part, pass.z(0, part, buffers));
+      pass.forward(part, buffers, logits.data + group.first_row * columns_);
+    });
   });
 }
 

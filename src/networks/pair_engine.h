@@ -14,7 +14,8 @@ namespace nrec {
 ///
 /// The x rows of a batch are cut into groups (about kGroupPairs pairs each), groups
 /// into kNumLanes contiguous lanes. Layer norm and none: forward, loss and backward of a group run while its
-/// activations are in cache. Batch norm: one stage for all groups, then the sums over all pairs, then the next stage.
+/// activations are in cache, with a RoundedLayer part by part. Batch norm: one stage for all groups, then the sums over all
+/// pairs, then the next stage.
 class PairEngine final : public PairNetworkStep {
  public:
   static constexpr std::size_t kNumLanes = 16;  // fixed: sums must not depend on the machine
@@ -49,6 +50,7 @@ class PairEngine final : public PairNetworkStep {
   };
   struct Scratch {  // one per thread
     AlignedVector<float> memory, theta_rows;
+    AlignedVector<std::uint32_t> masks;
     std::vector<float> logits, d_logits, row_norms;
     tile::Buffers buffers;
   };
@@ -56,7 +58,12 @@ class PairEngine final : public PairNetworkStep {
   void prepare(const PairNetwork& network, const PairBatch& batch, bool backward);
   std::size_t rows_per_group() const;
   void cut_into_groups(std::size_t rows, bool may_cut_rows);
-  void resize_scratch(const PairNetwork& network, bool whole_step_in_memory);
+  class Memory;
+  void resize_scratch(const PairNetwork& network, bool backward);
+  void take_buffers(const PairNetwork& network, bool backward, Scratch& scratch, Memory& memory) const;
+  /// Those of a RoundedLayer: num_kept of its rounded inputs for the way back, all or one at a time.
+  void take_operands(std::size_t part, std::size_t num_kept, bool one_at_a_time, Scratch& scratch,
+                     Memory& memory) const;
   void input_rows(const PairNetwork& network, const PairBatch& batch);
   /// body(group, lane number, worker), in order within a lane.
   template <class Body>
@@ -68,9 +75,10 @@ class PairEngine final : public PairNetworkStep {
     });
   }
 
-  void forward_input(const PairBatch& batch, const Group& group, float* z) const;
-  void input_backward(const PairNetwork& network, const PairBatch& batch, const Group& group, const float* dz,
-                      Scratch& scratch, Lane& lane);
+  /// Of a part of the group's pairs; z and dz have its rows.
+  void forward_input(const PairBatch& batch, const Group& group, const tile::Part& part, float* z) const;
+  void input_backward(const PairNetwork& network, const PairBatch& batch, const Group& group,
+                      const tile::Part& part, const float* dz, Scratch& scratch, Lane& lane);
   /// Of `count` rows from `first` on.
   double row_losses(std::size_t first, std::size_t count, const RowLoss& loss, const float* logits,
                     float* d_logits, float scale) const;
@@ -85,6 +93,7 @@ class PairEngine final : public PairNetworkStep {
     const tile::Buffers& buffers;
     Lane& lane;
     Scratch& scratch;
+    tile::Part all() const { return tile::Part::whole(rows); }
   };
   void batch_norm_step(PairNetwork& network, const PairBatch& batch, const RowLoss& loss);
   void batch_norm_forward(const WholeStep& step);
@@ -96,6 +105,7 @@ class PairEngine final : public PairNetworkStep {
   void inner_layer(const WholeStep& step, std::size_t i, const Tile& tile) const;
   void second_activations(const WholeStep& step, std::size_t i, const Tile& tile) const;
   void residual_stream(const WholeStep& step, std::size_t i, const Tile& tile) const;
+  void linear_backward(const WholeStep& step, std::size_t i, int which, const Tile& tile) const;
   void add_moments(const WholeStep& step, std::size_t i, int which, const Tile& tile) const;
   void add_norm_sums(std::size_t i, int which, const Tile& tile) const;
   void norm_backward(std::size_t i, int which, const Tile& tile) const;

@@ -19,7 +19,7 @@ class Scratch {
   static Scratch forward_only(const PairKernels& kernels, std::size_t blocks, std::size_t width) {
     const std::size_t operand = tile::Pass::operand_room(kernels, kRows, width);
     Scratch s(kRows, width, 3, blocks, operand);
-    s.buffers.operands.assign(2 * blocks, s.take(operand));
+    s.buffers.operand = s.take(operand);
     s.buffers.z.assign(blocks + 1, s.take());
     s.buffers.t.assign(blocks, s.take());
     s.buffers.a = s.take();
@@ -31,7 +31,7 @@ class Scratch {
                                std::size_t padded_dim) {
     const std::size_t operand = tile::Pass::operand_room(kernels, kGradientRows, width);
     Scratch s(kGradientRows, width, 2 * blocks + 5, blocks, operand + 2 * width + kGradientRows * padded_dim);
-    s.buffers.operands.assign(2 * blocks, s.take(operand));
+    s.buffers.operand = s.take(operand);
     for (std::size_t i = 0; i <= blocks; ++i) s.buffers.z.push_back(s.take());
     for (std::size_t i = 0; i < blocks; ++i) s.buffers.t.push_back(s.take());
     for (float** buffer : {&s.buffers.a, &s.buffers.d, &s.buffers.e, &s.buffers.dz}) *buffer = s.take();
@@ -119,7 +119,7 @@ struct PairEvaluator::State {
     for (std::size_t x_row = 0; x_row < v.rows(); ++x_row) {
       input(theta, x_row, s.buffers.z[0]);
       pass.forward(theta.rows, s.buffers, of_row);
-      pass.backward(theta.rows, s.buffers, ones.data(), nullptr);
+      pass.backward(theta.rows, s.buffers, ones.data(), nullptr, [](const tile::Part&) {});
       kernels.inputs.gemm(s.buffers.dz, width, theta.rows, width, theta_in_back.data(), padded_dim(), nullptr,
                           nullptr, s.d_theta, padded_dim(), nullptr);
       for (std::size_t r = 0; r < theta.rows; ++r) {

@@ -65,175 +65,181 @@ void for_row_blocks(std::size_t rows, const Body& body) {
     body(first, std::min(RoundedLayer::kBlockRows, rows - first));
 }
 
+std::size_t layer_number(std::size_t i, int which) { return 2 * i + static_cast<std::size_t>(which); }
+
 }  // namespace
 
-void Pass::activate_rows(std::size_t i, int which, std::size_t first, std::size_t count, std::size_t rows,
-                         const Buffers& b, float* a) const {
+void Pass::activate(std::size_t i, int which, const Part& part, const Buffers& b) const {
   const PackedNetwork::Block& block = p_.blocks[i];
   const std::size_t width = n_.width();
-  const float* input = (which ? b.t[i] : b.z[i]) + first * width;
-  if (n_.shape().norm == Norm::layer) {
-    const std::size_t at = (2 * i + static_cast<std::size_t>(which)) * rows + first;
-    k_.layer_norm_relu(input, count, width, features(), PairNetwork::kLayerNormEps, block.scale[which].data(),
-                       block.shift[which].data(), b.row_mean + at, b.row_rstd + at, a);
-  } else {
-    k_.affine_relu(input, count, width, block.scale[which].data(), block.shift[which].data(), a);
+  const bool layer_norm = n_.shape().norm == Norm::layer;
+  const float *input = which ? t(i, part, b) : z(i, part, b), *scale = block.scale[which].data(),
+              *shift = block.shift[which].data();
+  const std::size_t norm_row = layer_number(i, which) * part.rows + part.first;
+  float *mean = b.row_mean + norm_row, *rstd = b.row_rstd + norm_row;
+  constexpr float kEps = PairNetwork::kLayerNormEps;
+  if (!k_.rounded) {
+    if (!layer_norm) return k_.affine_relu(input, part.count, width, scale, shift, b.a);
+    return k_.layer_norm_relu(input, part.count, width, features(), kEps, scale, shift, mean, rstd, b.a);
   }
-}
-
-void Pass::activate(std::size_t i, int which, std::size_t rows, const Buffers& b) const {
-  if (!k_.rounded) return activate_rows(i, which, 0, rows, rows, b, b.a);
-  const std::size_t width = n_.width();
-  float* operand = b.operands[2 * i + static_cast<std::size_t>(which)];
-  for_row_blocks(rows, [&](std::size_t first, std::size_t count) {
-    activate_rows(i, which, first, count, rows, b, b.a);
-    k_.rounded->round(b.a, width, count, first, rows, features(), operand);
+  for_row_blocks(part.count, [&](std::size_t first, std::size_t count) {
+    const float* rows = input + first * width;
+    if (!layer_norm) {
+      return k_.rounded->round_affine_relu(rows, count, first, part.count, features(), width, scale, shift,
+                                           b.operand);
+    }
+    k_.rounded->round_layer_norm_relu(rows, count, first, part.count, features(), width, kEps, scale, shift,
+                                      mean + first, rstd + first, b.operand);
   });
 }
 
-void Pass::first_linear(std::size_t i, std::size_t rows, const Buffers& b) const {
+void Pass::first_linear(std::size_t i, const Part& part, const Buffers& b) const {
   const std::size_t width = n_.width();
   const float* packed = p_.blocks[i].w1.data();
   const float* bias = weight(n_.block(i).b1);
+  float* out = t(i, part, b);
   if (k_.rounded) {
-    k_.rounded->forward(b.operands[2 * i], rows, features(), packed, width, bias, nullptr, b.t[i], width,
+    k_.rounded->forward(b.operand, part.count, features(), packed, width, bias, nullptr, out, width,
                         &b.ahead);
   } else {
-    k_.hidden.gemm(b.a, width, rows, features(), packed, width, bias, nullptr, b.t[i], width, &b.ahead);
+    k_.hidden.gemm(b.a, width, part.count, features(), packed, width, bias, nullptr, out, width, &b.ahead);
   }
 }
 
-void Pass::second_linear(std::size_t i, std::size_t rows, const Buffers& b) const {
+void Pass::second_linear(std::size_t i, const Part& part, const Buffers& b) const {
   const std::size_t width = n_.width();
   const float* packed = p_.blocks[i].w2.data();
   const float* bias = weight(n_.block(i).b2);
+  const float* stream = z(i, part, b);
+  float* out = z(i + 1, part, b);
   if (k_.rounded) {
-    k_.rounded->forward(b.operands[2 * i + 1], rows, features(), packed, width, bias, b.z[i], b.z[i + 1],
-                        width, &b.ahead);
+    k_.rounded->forward(b.operand, part.count, features(), packed, width, bias, stream, out, width, &b.ahead);
   } else {
-    k_.hidden.gemm(b.a, width, rows, features(), packed, width, bias, b.z[i], b.z[i + 1], width, &b.ahead);
+    k_.hidden.gemm(b.a, width, part.count, features(), packed, width, bias, stream, out, width, &b.ahead);
   }
 }
 
-void Pass::output(std::size_t rows, const Buffers& b, float* logits) const {
-  k_.row_dots(b.z.back(), rows, n_.width(), weight(n_.out_weight()), *weight(n_.out_bias()), logits);
+void Pass::keep(std::size_t i, int which, const Part& part, const Buffers& b) const {
+  if (b.kept.empty()) return;
+  const std::size_t layer = layer_number(i, which), width = n_.width();
+  std::uint32_t* mask = b.masks.empty() ? nullptr : b.masks[layer] + part.first * mask_words(width);
+  k_.rounded->keep(b.operand, part.count, part.first, part.rows, features(), width, b.kept[layer], mask);
 }
 
-void Pass::output_backward(std::size_t rows, const Buffers& b, const float* d_logits, float* gradient) const {
-  k_.row_dots_backward(b.z.back(), d_logits, rows, n_.width(), weight(n_.out_weight()), b.dz,
-                       gradient ? gradient + n_.out_weight() : b.unused);
+void Pass::output(const Part& part, const Buffers& b, float* logits) const {
+  k_.row_dots(z(b.t.size(), part, b), part.count, n_.width(), weight(n_.out_weight()), *weight(n_.out_bias()),
+              logits + part.first);
+}
+
+void Pass::output_backward(const Part& part, const Buffers& b, const float* d_logits, float* gradient) const {
+  const float* d = d_logits + part.first;
+  k_.row_dots_backward(z(b.t.size(), part, b), d, part.count, n_.width(), weight(n_.out_weight()),
+                       dz(part, b), gradient ? gradient + n_.out_weight() : b.unused);
   if (!gradient) return;
   float sum = 0.0f;
-  for (std::size_t r = 0; r < rows; ++r) sum += d_logits[r];
+  for (std::size_t r = 0; r < part.count; ++r) sum += d[r];
   gradient[n_.out_bias()] += sum;
 }
 
-void Pass::round_gradient_rows(std::size_t i, int which, std::size_t first, std::size_t count,
-                               std::size_t rows, const Buffers& b, float* gradient) const {
-  const std::size_t width = n_.width();
-  const PairNetwork::BlockOffsets at = n_.block(i);
-  k_.rounded->round_gradient((which ? b.dz : b.d) + first * width, width, count, first, rows, width, b.work,
-                             gradient + (which ? at.b2 : at.b1));
-}
-
-void Pass::round_gradient(std::size_t i, int which, std::size_t rows, const Buffers& b,
-                          float* gradient) const {
-  if (!k_.rounded || !gradient) return;
-  for_row_blocks(rows, [&](std::size_t first, std::size_t count) {
-    round_gradient_rows(i, which, first, count, rows, b, gradient);
-  });
-}
-
-void Pass::linear_backward(std::size_t i, int which, std::size_t rows, const Buffers& b,
+void Pass::linear_backward(std::size_t i, int which, const Part& part, const Buffers& b,
                            float* gradient) const {
   const std::size_t width = n_.width();
   const PairNetwork::BlockOffsets at = n_.block(i);
   const PackedNetwork::Block& block = p_.blocks[i];
-  const float* d = which ? b.dz : b.d;
+  const float* d = which ? dz(part, b) : b.d;
   float* e = which ? b.d : b.e;
   const float* packed = (which ? block.w2_transposed : block.w1_transposed).data();
-  if (gradient) {
-    float* dw = gradient + (which ? at.w2 : at.w1);
-    if (k_.rounded) {
-      const float* operand = b.operands[2 * i + static_cast<std::size_t>(which)];
-      k_.rounded->backward(operand, rows, features(), width, packed, dw, e, width, b.work, &b.ahead);
-      return;
-    }
-    k_.hidden.gemm_weights(b.a, width, d, width, rows, features(), width, dw);
-    k_.column_sums(d, rows, width, gradient + (which ? at.b2 : at.b1));
+  float* db = gradient + (which ? at.b2 : at.b1);
+  if (gradient && k_.rounded) {
+    for_row_blocks(part.count, [&](std::size_t first, std::size_t count) {
+      k_.rounded->round_gradient(d + first * width, width, count, part.first + first, part.rows, width,
+                                 part.first, b.left, b.rights[which], db);
+    });
+    k_.rounded->backward(b.left, part.count, features(), width, packed, e, width, &b.ahead);
+    return;
   }
-  k_.hidden.gemm(d, width, rows, features(), packed, width, nullptr, nullptr, e, width, &b.ahead);
+  if (gradient) {
+    k_.hidden.gemm_weights(b.a, width, d, width, part.count, features(), width,
+                           gradient + (which ? at.w2 : at.w1));
+    k_.column_sums(d, part.count, width, db);
+  }
+  k_.hidden.gemm(d, width, part.count, features(), packed, width, nullptr, nullptr, e, width, &b.ahead);
 }
 
-void Pass::second_linear_backward(std::size_t i, std::size_t rows, const Buffers& b, float* gradient) const {
-  round_gradient(i, 1, rows, b, gradient);
-  linear_backward(i, 1, rows, b, gradient);
+void Pass::weights_backward(std::size_t i, int which, std::size_t rows, const Buffers& b,
+                            float* gradient) const {
+  if (!k_.rounded || !gradient) return;
+  const PairNetwork::BlockOffsets at = n_.block(i);
+  k_.rounded->weights(b.kept[layer_number(i, which)], b.rights[which], rows, features(), n_.width(),
+                      gradient + (which ? at.w2 : at.w1), &b.ahead);
 }
 
-void Pass::first_linear_backward(std::size_t i, std::size_t rows, const Buffers& b, float* gradient) const {
-  round_gradient(i, 0, rows, b, gradient);
-  linear_backward(i, 0, rows, b, gradient);
-}
-
-void Pass::activate_backward_rows(std::size_t i, int which, std::size_t first, std::size_t count,
-                                  std::size_t rows, const Buffers& b, float* gradient) const {
+void Pass::activate_backward_rows(std::size_t i, int which, const Part& some, const float* input, float* d,
+                                  float* target, const Buffers& b, float* gradient) const {
   const PackedNetwork::Block& block = p_.blocks[i];
-  const std::size_t width = n_.width(), start = first * width;
-  const float* input = (which ? b.t[i] : b.z[i]) + start;
-  float* d = (which ? b.d : b.e) + start;
-  float* target = (which ? b.d : b.dz) + start;
+  const std::size_t width = n_.width();
   if (n_.shape().norm == Norm::layer) {
     const PairNetwork::BlockOffsets at = n_.block(i);
-    const std::size_t row = (2 * i + static_cast<std::size_t>(which)) * rows + first;
+    const std::size_t row = layer_number(i, which) * some.rows + some.first;
     float* d_gain = gradient ? gradient + (which ? at.gain2 : at.gain1) : b.unused;
     float* d_shift = gradient ? gradient + (which ? at.shift2 : at.shift1) : b.unused + width;
-    k_.layer_norm_relu_backward(input, count, width, features(), block.scale[which].data(),
+    k_.layer_norm_relu_backward(input, some.count, width, features(), block.scale[which].data(),
                                 block.shift[which].data(), b.row_mean + row, b.row_rstd + row, d, which == 0,
                                 target, d_gain, d_shift);
     return;
   }
-  k_.affine_relu_backward(input, count, width, block.scale[which].data(), block.shift[which].data(), d,
+  k_.affine_relu_backward(input, some.count, width, block.scale[which].data(), block.shift[which].data(), d,
                           which ? nullptr : target);
   // In front of t the kernel only masks d, which is all that "none" needs (scale 1).
   if (which && n_.shape().norm == Norm::batch) {
     const float* zeros = p_.zeros.data();
-    k_.batch_norm_backward(input, d, count, width, block.scale[which].data(), zeros, zeros, zeros, false, d);
+    k_.batch_norm_backward(input, d, some.count, width, block.scale[which].data(), zeros, zeros, zeros, false,
+                           d);
   }
 }
 
-void Pass::activate_backward(std::size_t i, int which, std::size_t rows, const Buffers& b,
+void Pass::activate_backward(std::size_t i, int which, const Part& part, const Buffers& b,
                              float* gradient) const {
-  const bool is_input = i == 0 && which == 0;
-  if (!k_.rounded || !gradient || is_input)
-    return activate_backward_rows(i, which, 0, rows, rows, b, gradient);
-  for_row_blocks(rows, [&](std::size_t first, std::size_t count) {
-    activate_backward_rows(i, which, first, count, rows, b, gradient);
-    round_gradient_rows(which ? i : i - 1, which ? 0 : 1, first, count, rows, b, gradient);
+  const std::size_t width = n_.width();
+  float* d = which ? b.d : b.e;
+  float* target = which ? b.d : dz(part, b);
+  if (b.one_part) {  // no norm: what was rounded tells what was rectified
+    const std::uint32_t* mask = b.masks[layer_number(i, which)] + part.first * mask_words(width);
+    k_.rounded->relu_backward(mask, part.count, width, d, which ? nullptr : target);
+    return;
+  }
+  const float* input = which ? t(i, part, b) : z(i, part, b);
+  if (!k_.rounded) return activate_backward_rows(i, which, part, input, d, target, b, gradient);
+  for_row_blocks(part.count, [&](std::size_t first, std::size_t count) {
+    const std::size_t start = first * width;
+    activate_backward_rows(i, which, {part.first + first, count, part.rows}, input + start, d + start,
+                           target + start, b, gradient);
+    k_.rounded->stay_awake();
   });
 }
 
-void Pass::forward(std::size_t rows, const Buffers& b, float* logits) const {
+void Pass::forward(const Part& part, const Buffers& b, float* logits) const {
   for (std::size_t i = 0; i < n_.shape().num_blocks; ++i) {
-    activate(i, 0, rows, b);
-    first_linear(i, rows, b);
-    activate(i, 1, rows, b);
-    second_linear(i, rows, b);
+    activate(i, 0, part, b);
+    keep(i, 0, part, b);
+    first_linear(i, part, b);
+    activate(i, 1, part, b);
+    keep(i, 1, part, b);
+    second_linear(i, part, b);
   }
-  output(rows, b, logits);
+  output(part, b, logits);
 }
 
-void Pass::backward(std::size_t rows, const Buffers& b, const float* d_logits, float* gradient) const {
-  const std::size_t blocks = n_.shape().num_blocks;
+void Pass::forward(std::size_t rows, const Buffers& b, float* logits) const {
+  for_parts(rows, [&](const Part& part) { forward(part, b, logits); });
+}
+
+void Pass::block_backward(std::size_t i, const Part& part, const Buffers& b, float* gradient) const {
   const bool again = gradient && !k_.rounded;  // operands are kept
-  output_backward(rows, b, d_logits, gradient);
-  if (blocks > 0) round_gradient(blocks - 1, 1, rows, b, gradient);
-  for (std::size_t i = blocks; i-- > 0;) {
-    if (again) activate(i, 1, rows, b);
-    linear_backward(i, 1, rows, b, gradient);
-    activate_backward(i, 1, rows, b, gradient);
-    if (again) activate(i, 0, rows, b);
-    linear_backward(i, 0, rows, b, gradient);
-    activate_backward(i, 0, rows, b, gradient);
+  for (const int which : {1, 0}) {
+    if (again) activate(i, which, part, b);
+    linear_backward(i, which, part, b, gradient);
+    activate_backward(i, which, part, b, gradient);
   }
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -26,24 +27,39 @@ struct PackedNetwork {
   void pack(const PairNetwork& network, const PairKernels& kernels, bool backward);
 };
 
+/// Some rows of a tile of `rows` pairs.
+struct Part {
+  std::size_t first, count;
+  std::size_t rows;
+
+  static Part whole(std::size_t rows) { return {0, rows, rows}; }
+};
+
 /// Activations of the pairs of one tile: rows x width each, wherever they live (a thread's scratch or the whole step's memory).
 struct Buffers {
   std::vector<float*> z;  // num_blocks + 1: the residual stream before each block and after the last
   std::vector<float*> t;  // num_blocks: output of the first linear layer
-  /// Normalised and rectified input of a linear layer (recomputed on the way back); in tables with a RoundedLayer only
-  /// RoundedLayer::kBlockRows rows of it at a time, which then go to an operand.
+  /// z and t hold the rows of one part at a time, all but z.back(): who needs no more of them on the way back.
+  bool one_part = false;
+  /// Normalised and rectified input of a linear layer, recomputed on the way back; with a RoundedLayer it goes to `operand`, and this is
+  /// nothing but room for `e`.
   float* a = nullptr;
-  /// Tables with a RoundedLayer: the rounded input of each of the 2 num_blocks layers (kept for the way back), or one for all.
-  std::vector<float*> operands;
-  float* work = nullptr;      // and room for its way back
-  float* d = nullptr;         // gradient inside a block
-  float* e = nullptr;         // second gradient inside a block; may be `a`, which is then overwritten
+  float* d = nullptr;         // gradient inside a block, of the rows of a part
+  float* e = nullptr;         // second one; may be `a`, or with a RoundedLayer `d`, which is then overwritten
   float* dz = nullptr;        // gradient of the residual stream; may be z.back(), which is then overwritten
   Ahead ahead;                // what the tile after this one reads, where that is not in cache
   float* row_mean = nullptr;  // layer norm: [2 num_blocks][rows]
   float* row_rstd = nullptr;
   float* unused =
       nullptr;  // two widths: sums over rows that nobody asked for, on a way back without weight gradients
+  // Tables with a RoundedLayer:
+  float* operand = nullptr;  // the rounded input of a layer, of the rows of a part
+  // Of each of the 2 num_blocks layers, for the way back, or one for all; none where weights have no gradients.
+  std::vector<float*> kept;
+  std::vector<std::uint32_t*> masks;  // those of relu, where `one_part` leaves nothing else to tell
+  float* rights[2] =
+      {};  // rounded gradients of a block's layers, for those of the weights; may be one for both
+  float* left = nullptr;  // the rows of a part of one, for that of what is in front
 };
 
 /// What a thread does with the kernels of a RoundedLayer lies between its begin() and end().
@@ -62,8 +78,8 @@ class RoundedSession {
   const RoundedLayer* layer_;
 };
 
-/// The stages of a forward and backward pass over one tile, all of them in a RoundedSession. A fused pass calls all of them for one tile
-/// while it is in cache; exact batch norm calls one stage for all tiles, then the next.
+/// The stages of a forward and backward pass over one tile, all of them in a RoundedSession. A fused pass calls all of them for one part of a
+/// tile while it is in cache; exact batch norm calls one stage for all tiles, then the next.
 ///
 /// On the way back `gradient` may be null: then only the gradients of the activations are computed, and `a` need not be activated.
 class Pass {
@@ -71,47 +87,72 @@ class Pass {
   Pass(const PairNetwork& network, const PackedNetwork& packed, const PairKernels& kernels)
       : n_(network), p_(packed), k_(kernels) {}
 
-  /// Rooms of `operands` and `work`, as numbers of floats; 0 where the table has no use for them.
+  /// Room of an operand, as a number of floats; 0 where the table has no use for them.
   static std::size_t operand_room(const PairKernels& kernels, std::size_t rows, std::size_t width) {
     return kernels.rounded ? operand_floats(rows, width) : 0;
   }
-  static std::size_t work_room(const PairKernels& kernels, std::size_t rows, std::size_t width) {
-    return 3 * operand_room(kernels, rows, width);
+
+  /// body(part): the parts that a tile goes through a fused pass in. Without a RoundedLayer it is one.
+  template <class Body>
+  void for_parts(std::size_t rows, const Body& body) const {
+    const std::size_t step = k_.rounded ? RoundedLayer::kPartRows : rows;
+    for (std::size_t first = 0; first < rows; first += step)
+      body(Part{first, std::min(step, rows - first), rows});
   }
 
-  /// a = relu(norm(input of linear layer `which` of block i)), or its operand.
-  void activate(std::size_t i, int which, std::size_t rows, const Buffers& b) const;
-  void first_linear(std::size_t i, std::size_t rows, const Buffers& b) const;
-  void second_linear(std::size_t i, std::size_t rows, const Buffers& b) const;
-  void output(std::size_t rows, const Buffers& b, float* logits) const;
+  /// The rows of a part in z[i] and t[i].
+  float* z(std::size_t i, const Part& part, const Buffers& b) const {
+    return b.z[i] + (b.one_part && i < b.t.size() ? 0 : part.first * n_.width());
+  }
+  float* t(std::size_t i, const Part& part, const Buffers& b) const {
+    return b.t[i] + (b.one_part ? 0 : part.first * n_.width());
+  }
+  float* dz(const Part& part, const Buffers& b) const { return b.dz + part.first * n_.width(); }
 
-  void output_backward(std::size_t rows, const Buffers& b, const float* d_logits, float* gradient) const;
-  /// Gradients of W2, b2; d = gradient of the activations in front of it. Expects `a` (or its operand) activated.
-  void second_linear_backward(std::size_t i, std::size_t rows, const Buffers& b, float* gradient) const;
-  /// Gradients of W1, b1 from d; e = gradient of the activations in front of it. Expects `a` (or its operand) activated.
-  void first_linear_backward(std::size_t i, std::size_t rows, const Buffers& b, float* gradient) const;
+  /// a = relu(norm(input of linear layer `which` of block i)), or `operand`.
+  void activate(std::size_t i, int which, const Part& part, const Buffers& b) const;
+  void first_linear(std::size_t i, const Part& part, const Buffers& b) const;
+  void second_linear(std::size_t i, const Part& part, const Buffers& b) const;
+  /// logits: those of the tile.
+  void output(const Part& part, const Buffers& b, float* logits) const;
+
+  /// After activate(): what is wanted on the way back of the layer, with a RoundedLayer.
+  void keep(std::size_t i, int which, const Part& part, const Buffers& b) const;
+  void output_backward(const Part& part, const Buffers& b, const float* d_logits, float* gradient) const;
+  /// The way back of linear layer `which` of block i, from dz or d to d or e, the gradient of the activations in front of it; the gradient
+  /// of its bias, and of its weights where the table has no RoundedLayer; expects `a` activated there.
+  void linear_backward(std::size_t i, int which, const Part& part, const Buffers& b, float* gradient) const;
+  /// The gradient of its weights, with a RoundedLayer, when all rows have been there.
+  void weights_backward(std::size_t i, int which, std::size_t rows, const Buffers& b, float* gradient) const;
   /// Backward of relu and norm: which = 1 turns d into the gradient of t, which = 0 adds to dz. Batch norm only as in
   /// evaluation mode: an affine map, without gradients of its gain and shift.
-  void activate_backward(std::size_t i, int which, std::size_t rows, const Buffers& b, float* gradient) const;
+  void activate_backward(std::size_t i, int which, const Part& part, const Buffers& b, float* gradient) const;
 
-  /// All blocks, then the logits.
+  /// All blocks, then the logits, of a part or of all.
+  void forward(const Part& part, const Buffers& b, float* logits) const;
   void forward(std::size_t rows, const Buffers& b, float* logits) const;
-  /// From d_logits down to dz at the input layer; batch norm as in evaluation mode, without `gradient`.
-  void backward(std::size_t rows, const Buffers& b, const float* d_logits, float* gradient) const;
+  /// From d_logits down to dz at the input layer, part by part in every block; batch norm as in evaluation mode, without `gradient`.
+  /// done(part): the rows of dz are there.
+  template <class Done>
+  void backward(std::size_t rows, const Buffers& b, const float* d_logits, float* gradient,
+                const Done& done) const {
+    const std::size_t blocks = n_.shape().num_blocks;
+    for (std::size_t turn = std::max<std::size_t>(blocks, 1); turn-- > 0;) {
+      for_parts(rows, [&](const Part& part) {
+        if (turn + 1 >= blocks) output_backward(part, b, d_logits, gradient);
+        if (blocks > 0) block_backward(turn, part, b, gradient);
+        if (turn == 0) done(part);
+      });
+      if (blocks == 0) continue;
+      for (const int which : {1, 0}) weights_backward(turn, which, rows, b, gradient);
+    }
+  }
 
  private:
-  /// `count` of the `rows` of a tile, from `first` on.
-  void activate_rows(std::size_t i, int which, std::size_t first, std::size_t count, std::size_t rows,
-                     const Buffers& b, float* a) const;
-  void activate_backward_rows(std::size_t i, int which, std::size_t first, std::size_t count,
-                              std::size_t rows, const Buffers& b, float* gradient) const;
-  /// The gradient behind linear layer `which` of block i, or some rows of it, to the operands of its way back.
-  void round_gradient(std::size_t i, int which, std::size_t rows, const Buffers& b, float* gradient) const;
-  void round_gradient_rows(std::size_t i, int which, std::size_t first, std::size_t count, std::size_t rows,
-                           const Buffers& b, float* gradient) const;
-  /// The way back of linear layer `which` of block i: gradients of its weights and bias, and of what is in front of it. Tables with a
-  /// RoundedLayer expect the gradient rounded.
-  void linear_backward(std::size_t i, int which, std::size_t rows, const Buffers& b, float* gradient) const;
+  void block_backward(std::size_t i, const Part& part, const Buffers& b, float* gradient) const;
+  /// Of some rows of a part.
+  void activate_backward_rows(std::size_t i, int which, const Part& some, const float* input, float* d,
+                              float* target, const Buffers& b, float* gradient) const;
   std::size_t features() const { return n_.shape().hidden_features; }
   const float* weight(std::size_t offset) const { return n_.weights().data() + offset; }
   const PairNetwork& n_;

@@ -54,33 +54,53 @@ inline constexpr std::size_t operand_floats(std::size_t rows, std::size_t column
   return (rows + 31) / 32 * 32 * ((columns + 31) / 32 * 32) / 2;
 }
 
+/// Numbers of a mask: a bit for each of the columns of a row.
+inline constexpr std::size_t mask_words(std::size_t columns) { return (columns + 31) / 32; }
+
 /// A hidden layer, W[features, width] with width = padded_features(features) and padding columns of zeros, whose operands
-/// are rounded once and used several times, in an order of their own. A thread calls begin() before and end() after what it
-/// does with one; pairs may nest.
+/// are rounded once and used several times, in an order of their own. A tile of m pairs may go through several layers part by part: a part
+/// is some rows of it, from `first` on, a multiple of kPartRows. A thread calls begin() before and end() after what it does with a layer;
+/// pairs may nest.
 struct RoundedLayer {
-  /// Rows that are rounded at once, right after they were computed: few enough to be in the first cache, and for the units that
-  /// multiply tiles not to fall asleep in between.
+  /// Rows of other work at once: few enough for the units that multiply tiles not to fall asleep.
   static constexpr std::size_t kBlockRows = 8;
+  /// Rows of the parts that are worth cutting: their activations and gradients stay in the first cache.
+  static constexpr std::size_t kPartRows = 32;
 
   void (*begin)();
   void (*end)();
-  /// Rows `first` (a multiple of kBlockRows) to first + rows of A[m, features] go to `operand`; a has those rows. The last ones of m bring
-  /// zeros for what is missing to whole tiles.
-  void (*round)(const float* a, std::size_t lda, std::size_t rows, std::size_t first, std::size_t m,
-                std::size_t features, float* operand);
-  /// C[m, width] = A W + bias + add, as MatrixProducts::gemm, A as rounded; add may be C.
-  void (*forward)(const float* operand, std::size_t m, std::size_t features, const float* packed,
+  /// Between begin() and end(), after some rows of other work: units that multiply tiles fall asleep without any.
+  void (*stay_awake)();
+  /// Rows `first` (a multiple of kBlockRows) to first + count of A[rows, features], the a of PairKernels::affine_relu, go to `operand`; z
+  /// has those rows. The last ones of `rows` bring zeros for what is missing to whole tiles.
+  void (*round_affine_relu)(const float* z, std::size_t count, std::size_t first, std::size_t rows,
+                            std::size_t features, std::size_t width, const float* scale, const float* shift,
+                            float* operand);
+  /// The same of PairKernels::layer_norm_relu; mean and rstd have the rows of z.
+  void (*round_layer_norm_relu)(const float* z, std::size_t count, std::size_t first, std::size_t rows,
+                                std::size_t features, std::size_t width, float eps, const float* gain,
+                                const float* shift, float* mean, float* rstd, float* operand);
+  /// C[rows, width] = A W + bias + add, as MatrixProducts::gemm, A as rounded; add may be C.
+  void (*forward)(const float* operand, std::size_t rows, std::size_t features, const float* packed,
                   std::size_t width, const float* bias, const float* add, float* c, std::size_t ldc,
                   const Ahead* ahead);
-  /// The way back begins with the gradient D[m, width] of C: its rows go to `work` as those of A, and their column sums are added
-  /// to db[width].
-  void (*round_gradient)(const float* d, std::size_t ldd, std::size_t rows, std::size_t first, std::size_t m,
-                         std::size_t width, float* work, float* db);
-  /// When all rows are there: dW[features, width] += A^T D, E[m, width] = D W^T, from pack_transposed(W, width, width, features). work: 3
-  /// operand_floats(m, width).
-  void (*backward)(const float* operand, std::size_t m, std::size_t features, std::size_t width,
-                   const float* packed_transposed, float* dw, float* e, std::size_t lde, float* work,
-                   const Ahead* ahead);
+  /// What weights() wants of the `rows` rows in `operand`, which are rows `first` on of m, goes to `kept`, which is one of all m; if mask
+  /// is not null, mask[rows, mask_words(width)] says which numbers are not 0.
+  void (*keep)(const float* operand, std::size_t rows, std::size_t first, std::size_t m, std::size_t features,
+               std::size_t width, float* kept, std::uint32_t* mask);
+  /// The way back begins with the gradient D[m, width] of C. Its rows `first` to first + count (d has those) go to `left`, which begins
+  /// with row `start` (a multiple of kPartRows), and to `right`, which is one of all m; their column sums are added to db[width]. Zeros as
+  /// in round_affine_relu().
+  void (*round_gradient)(const float* d, std::size_t ldd, std::size_t count, std::size_t first, std::size_t m,
+                         std::size_t width, std::size_t start, float* left, float* right, float* db);
+  /// E[rows, width] = D W^T for the rows that are in `left`, from pack_transposed(W, width, width, features).
+  void (*backward)(const float* left, std::size_t rows, std::size_t features, std::size_t width,
+                   const float* packed_transposed, float* e, std::size_t lde, const Ahead* ahead);
+  /// Backward of a = max(0, z) in front of the layer: d *= mask; if dz is not null, dz += d; [rows, width] each.
+  void (*relu_backward)(const std::uint32_t* mask, std::size_t rows, std::size_t width, float* d, float* dz);
+  /// When all rows are there: dW[features, width] += A^T D.
+  void (*weights)(const float* kept, const float* right, std::size_t m, std::size_t features,
+                  std::size_t width, float* dw, const Ahead* ahead);
 };
 
 /// The arithmetic of the pair network, one table per instruction set; `ref` (double accumulation) is the truth.

@@ -1,6 +1,9 @@
 // Products with bf16 operands against an independent rounding, at sizes that are not multiples of anything.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstring>
+
 #include "core/aligned_vector.h"
 #include "pair_kernel_parity.h"
 
@@ -77,6 +80,24 @@ TEST_P(Bf16Products, AreThoseOfRoundedOperands) {
   }
 }
 
+/// What a RoundedLayer makes of max(0, z), z[m, width] of which the first `features` columns are real, in one operand of all rows.
+AlignedVector<float> round_relu(const RoundedLayer& layer, const float* z, std::size_t m,
+                                std::size_t features, std::size_t width) {
+  AlignedVector<float> operand(operand_floats(m, width), 1e30f);
+  const std::vector<float> ones(width, 1.0f), zeros(width);
+  for (std::size_t first = 0; first < m; first += RoundedLayer::kBlockRows) {
+    layer.round_affine_relu(z + first * width, std::min(RoundedLayer::kBlockRows, m - first), first, m,
+                            features, width, ones.data(), zeros.data(), operand.data());
+    layer.stay_awake();
+  }
+  return operand;
+}
+
+std::vector<float> rectified(std::vector<float> z) {
+  for (float& value : z) value = std::max(0.0f, value);
+  return z;
+}
+
 TEST_P(Bf16Products, LayersRoundOnceWhatTheyUseTwice) {
   const RoundedLayer& layer = *fast_->rounded;
   for (const std::size_t m : {1u, 8u, 15u, 16u, 32u, 33u, 96u, 100u, 131u}) {
@@ -84,7 +105,8 @@ TEST_P(Bf16Products, LayersRoundOnceWhatTheyUseTwice) {
          {std::pair<std::size_t, std::size_t>{1, 8}, {8, 8}, {50, 56}, {65, 72}, {128, 128}}) {
       const std::size_t ldc = n + 16, lde = n + 8;
       // Padding features of A are not seen, those of D and W are zeros.
-      const auto a = random_floats(m * n, m), bias = random_floats(n, n), add = random_floats(m * ldc, 5);
+      const auto z = random_floats(m * n, m), bias = random_floats(n, n), add = random_floats(m * ldc, 5);
+      const auto a = rectified(z);
       auto d = random_floats(m * ldc, 6), w = random_floats(n * n, k);
       for (std::size_t j = k; j < n; ++j) {
         for (std::size_t r = 0; r < m; ++r) d[r * ldc + j] = 0.0f;
@@ -94,17 +116,24 @@ TEST_P(Bf16Products, LayersRoundOnceWhatTheyUseTwice) {
       std::vector<float> packed(packed_floats(k, n)), packed_back(packed_floats(k, n));
       fast_->hidden.pack(w.data(), k, n, packed.data());
       fast_->hidden.pack_transposed(w.data(), n, n, k, packed_back.data());
-      AlignedVector<float> operand(operand_floats(m, n), 1e30f), work(3 * operand_floats(m, n), 1e30f);
       layer.begin();
+      const AlignedVector<float> whole = round_relu(layer, z.data(), m, k, n);
       auto c = add, gradient = dw, e = rest, sums = db;
-      for (std::size_t first = 0; first < m; first += RoundedLayer::kBlockRows) {
-        const std::size_t rows = std::min(RoundedLayer::kBlockRows, m - first);
-        layer.round(a.data() + first * n, n, rows, first, m, k, operand.data());
-        layer.round_gradient(d.data() + first * ldc, ldc, rows, first, m, n, work.data(), sums.data());
+      layer.forward(whole.data(), m, k, packed.data(), n, bias.data(), add.data(), c.data(), ldc, nullptr);
+      // The way back part by part.
+      AlignedVector<float> kept(operand_floats(m, n), 1e30f), right(operand_floats(m, n), 1e30f);
+      for (std::size_t first = 0; first < m; first += RoundedLayer::kPartRows) {
+        const std::size_t rows = std::min(RoundedLayer::kPartRows, m - first);
+        const AlignedVector<float> operand = round_relu(layer, z.data() + first * n, rows, k, n);
+        AlignedVector<float> left(operand_floats(rows, n), 1e30f);
+        layer.keep(operand.data(), rows, first, m, k, n, kept.data(), nullptr);
+        for (std::size_t r = 0; r < rows; r += RoundedLayer::kBlockRows)
+          layer.round_gradient(d.data() + (first + r) * ldc, ldc,
+                               std::min(RoundedLayer::kBlockRows, rows - r), first + r, m, n, first,
+                               left.data(), right.data(), sums.data());
+        layer.backward(left.data(), rows, k, n, packed_back.data(), e.data() + first * lde, lde, nullptr);
       }
-      layer.forward(operand.data(), m, k, packed.data(), n, bias.data(), add.data(), c.data(), ldc, nullptr);
-      layer.backward(operand.data(), m, k, n, packed_back.data(), gradient.data(), e.data(), lde, work.data(),
-                     nullptr);
+      layer.weights(kept.data(), right.data(), m, k, n, gradient.data(), nullptr);
       layer.end();
       std::vector<float> dense(m * n);
       for (std::size_t r = 0; r < m; ++r) std::copy_n(d.data() + r * ldc, n, dense.data() + r * n);
@@ -122,6 +151,78 @@ TEST_P(Bf16Products, LayersRoundOnceWhatTheyUseTwice) {
   }
 }
 
+TEST_P(Bf16Products, MasksSayWhatWasRectified) {
+  const RoundedLayer& layer = *fast_->rounded;
+  for (const std::size_t m : {1u, 32u, 45u}) {
+    for (const auto& [k, n] : {std::pair<std::size_t, std::size_t>{1, 8}, {50, 56}, {65, 72}, {128, 128}}) {
+      auto z = random_floats(m * n, m);
+      z[0] = 0x1p-126f;  // the least that is not a zero
+      for (std::size_t r = 0; r < m; ++r) std::fill_n(z.begin() + static_cast<long>(r * n + k), n - k, 0.0f);
+      const auto d = random_floats(m * n, 2), more = random_floats(m * n, 3);
+      AlignedVector<float> kept(operand_floats(m, n));
+      std::vector<std::uint32_t> mask(m * mask_words(n), 0xffffffffU);
+      layer.begin();
+      for (std::size_t first = 0; first < m; first += RoundedLayer::kPartRows) {
+        const std::size_t rows = std::min(RoundedLayer::kPartRows, m - first);
+        layer.keep(round_relu(layer, z.data() + first * n, rows, k, n).data(), rows, first, m, k, n,
+                   kept.data(), mask.data() + first * mask_words(n));
+      }
+      auto masked = d, alone = d, dz = more;
+      layer.relu_backward(mask.data(), m, n, masked.data(), dz.data());
+      layer.relu_backward(mask.data(), m, n, alone.data(), nullptr);
+      layer.end();
+      for (std::size_t i = 0; i < m * n; ++i) {
+        const float expected = z[i] > 0.0f ? d[i] : 0.0f;
+        ASSERT_EQ(masked[i], expected) << "column " << i % n << " of " << n << ", row " << i / n;
+        ASSERT_EQ(alone[i], expected);
+        ASSERT_EQ(dz[i], more[i] + expected);
+      }
+    }
+  }
+}
+
+TEST_P(Bf16Products, ActivationsAreThoseOfTheTableRounded) {
+  const RoundedLayer& layer = *fast_->rounded;
+  const float eps = 1e-5f;
+  for (const std::size_t m : {1u, 7u, 8u, 44u}) {
+    for (const auto& [k, n] : {std::pair<std::size_t, std::size_t>{1, 8}, {50, 56}, {65, 72}, {128, 128}}) {
+      // Padding columns of z, scale and shift are zeros.
+      auto z = random_floats(m * n, m), scale = random_floats(n, 2), shift = random_floats(n, 3);
+      for (std::size_t r = 0; r < m; ++r) std::fill_n(z.begin() + static_cast<long>(r * n + k), n - k, 0.0f);
+      std::fill_n(scale.begin() + static_cast<long>(k), n - k, 0.0f);
+      std::fill_n(shift.begin() + static_cast<long>(k), n - k, 0.0f);
+      for (const bool layer_norm : {false, true}) {
+        std::vector<float> a(m * n), mean(m), rstd(m), expected_mean(m), expected_rstd(m);
+        if (layer_norm) {
+          fast_->layer_norm_relu(z.data(), m, n, k, eps, scale.data(), shift.data(), expected_mean.data(),
+                                 expected_rstd.data(), a.data());
+        } else {
+          fast_->affine_relu(z.data(), m, n, scale.data(), shift.data(), a.data());
+        }
+        layer.begin();
+        const AlignedVector<float> expected = round_relu(layer, a.data(), m, k, n);
+        AlignedVector<float> operand(operand_floats(m, n), 1e30f);
+        for (std::size_t first = 0; first < m; first += RoundedLayer::kBlockRows) {
+          const std::size_t count = std::min(RoundedLayer::kBlockRows, m - first);
+          if (layer_norm) {
+            layer.round_layer_norm_relu(z.data() + first * n, count, first, m, k, n, eps, scale.data(),
+                                        shift.data(), mean.data() + first, rstd.data() + first,
+                                        operand.data());
+          } else {
+            layer.round_affine_relu(z.data() + first * n, count, first, m, k, n, scale.data(), shift.data(),
+                                    operand.data());
+          }
+        }
+        layer.end();
+        EXPECT_EQ(mean, layer_norm ? expected_mean : mean);
+        EXPECT_EQ(rstd, layer_norm ? expected_rstd : rstd);
+        EXPECT_EQ(std::memcmp(operand.data(), expected.data(), operand.size() * sizeof(float)), 0)
+            << (layer_norm ? "layer norm, " : "affine, ") << m << " x " << k;
+      }
+    }
+  }
+}
+
 TEST_P(Bf16Products, RowsHaveTheSameBitsInBlocksOfAnySize) {
   const RoundedLayer& layer = *fast_->rounded;
   const std::size_t m = 96, n = 64;
@@ -130,14 +231,11 @@ TEST_P(Bf16Products, RowsHaveTheSameBitsInBlocksOfAnySize) {
   std::vector<float> packed(packed_floats(n, n));
   fast_->hidden.pack(w.data(), n, n, packed.data());
   const auto rows_from = [&](std::size_t first, std::size_t rows, const float* b, bool add, bool in_place) {
-    AlignedVector<float> operand(operand_floats(rows, n));
     std::vector<float> c(more.begin() + static_cast<std::ptrdiff_t>(first * n),
                          more.begin() + static_cast<std::ptrdiff_t>((first + rows) * n));
     const std::vector<float> addend = c;
     layer.begin();
-    for (std::size_t r = 0; r < rows; r += RoundedLayer::kBlockRows)
-      layer.round(a.data() + (first + r) * n, n, std::min(RoundedLayer::kBlockRows, rows - r), r, rows, n,
-                  operand.data());
+    const AlignedVector<float> operand = round_relu(layer, a.data() + first * n, rows, n, n);
     layer.forward(operand.data(), rows, n, packed.data(), n, b,
                   !add       ? nullptr
                   : in_place ? c.data()
@@ -163,9 +261,8 @@ TEST_P(Bf16Products, RowsHaveTheSameBitsInBlocksOfAnySize) {
 TEST_P(Bf16Products, LayersMayNestAndHoldOtherProducts) {
   const RoundedLayer& layer = *fast_->rounded;
   const std::size_t m = 5, n = 32;
-  const auto a = random_floats(m * n, 1), w = random_floats(n * n, 2);
+  const auto a = rectified(random_floats(m * n, 1)), w = random_floats(n * n, 2);
   std::vector<float> packed(packed_floats(n, n)), c(m * n), expected(m * n);
-  AlignedVector<float> operand(operand_floats(m, n));
   fast_->hidden.pack(w.data(), n, n, packed.data());
   fast_->hidden.gemm(a.data(), n, m, n, packed.data(), n, nullptr, nullptr, expected.data(), n, nullptr);
   layer.begin();
@@ -173,7 +270,7 @@ TEST_P(Bf16Products, LayersMayNestAndHoldOtherProducts) {
   layer.end();
   fast_->hidden.gemm(a.data(), n, m, n, packed.data(), n, nullptr, nullptr, c.data(), n, nullptr);
   EXPECT_EQ(c, expected);
-  layer.round(a.data(), n, m, 0, m, n, operand.data());
+  const AlignedVector<float> operand = round_relu(layer, a.data(), m, n, n);
   layer.forward(operand.data(), m, n, packed.data(), n, nullptr, nullptr, c.data(), n, nullptr);
   layer.end();
   EXPECT_EQ(c, expected);
