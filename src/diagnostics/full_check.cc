@@ -91,8 +91,10 @@ const CheckTest* decisive(const std::vector<CheckTest>& tests, std::string_view 
   return most;
 }
 
+bool shows_deviation(const CheckTest& test) { return test.adjusted < kUnsureLevel; }
+
 std::string passed_text(const CheckTest& test) {
-  if (test.adjusted < kUnsureLevel)
+  if (shows_deviation(test))
     return "a small deviation is visible: " + test.effect +
            check_text(" (corrected p = %.2g)", test.adjusted);
   return check_text("nothing to see (smallest corrected p-value %.2g, ", test.adjusted) + test.name + ")";
@@ -105,6 +107,7 @@ CheckItem item_of(const std::vector<CheckTest>& tests, std::string_view name) {
   item.verdict = verdict_of(*test);
   if (item.verdict == Verdict::trusted) {
     item.sentence = passed_text(*test);
+    item.shows_deviation = shows_deviation(*test);
     return item;
   }
   item.sentence = test->effect + check_text(" (corrected p = %.2g)", test->adjusted) + "; " + test->advice;
@@ -112,6 +115,17 @@ CheckItem item_of(const std::vector<CheckTest>& tests, std::string_view name) {
     item.sentence += name == "predictive" ? "; borderline: simulate more at the posterior (--num-predicted)"
                                           : "; borderline: hold out more simulations";
   return item;
+}
+
+/// For a report whose items are all trusted.
+std::string sentence_of_passed(const std::vector<CheckItem>& items) {
+  std::string names;
+  for (const CheckItem& item : items) {
+    if (item.shows_deviation) names += (names.empty() ? "" : ", ") + item.name;
+  }
+  return passed_sentence(
+      names.empty() ? "all checks passed" : "all checks passed, with small deviations (" + names + ")",
+      items);
 }
 
 /// Verdict and sentence are those of the worst item.
@@ -123,7 +137,7 @@ void decide(CheckReport& report) {
     report.verdict = std::max(report.verdict, item.verdict);
     report.record.set(item.name + ".verdict", verdict_name(item.verdict));
   }
-  report.sentence = passed_sentence("all checks passed", report.items);
+  report.sentence = sentence_of_passed(report.items);
   if (report.verdict != Verdict::trusted) report.sentence = deciding->name + ": " + deciding->sentence;
 }
 

@@ -23,8 +23,9 @@ struct CheckItem {
   std::string
       name;  // "coverage", "normalisation", "observation range", "independent rows", "failures", "draws"
   Verdict verdict = Verdict::trusted;
-  std::string sentence;     // with the numbers and, if it is not trusted, what to do
-  std::string caveat = {};  // where it is trusted: what that does not say
+  std::string sentence;          // with the numbers and, if it is not trusted, what to do
+  std::string caveat = {};       // where it is trusted: what that does not say
+  bool shows_deviation = false;  // where it is trusted: a test sees one, too small to matter
 };
 
 /// "all checks passed" with the caveats of the items, for a report whose items are all trusted; `all` is its beginning.
