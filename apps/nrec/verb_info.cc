@@ -18,13 +18,14 @@ class InfoVerb final : public Verb {
                           "run or a campaign",
                           false}};
     syntax_.options.add("", "cpu", &cpu_, "which kernels this machine runs, and why others are not chosen");
+    syntax_.options.add("", "all", &all_, "every entry of the record of a run, not only what comes first");
     syntax_.options.add("", "json", &json_, "print the record as JSON on stdout, and nothing else there");
   }
 
   int run(const ParsedLine& line, const std::vector<std::string>& /*words*/) override {
     for (const OptionOverride& flag : line.flags) apply(flag, syntax_.options);
     if (cpu_ == !line.arguments.empty()) throw UsageError("give a file or --cpu, one of the two");
-    const InfoResult result = cpu_ ? cpu_info() : info(line.arguments[0]);
+    const InfoResult result = cpu_ ? cpu_info() : info(line.arguments[0], all_);
     if (json_) {
       print_json(result.record);
     } else {
@@ -35,6 +36,7 @@ class InfoVerb final : public Verb {
 
  private:
   bool cpu_ = false;
+  bool all_ = false;
   bool json_ = false;
 };
 

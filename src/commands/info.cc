@@ -7,6 +7,7 @@
 
 #include "commands/campaign_info.h"
 #include "commands/results.h"
+#include "commands/run_info.h"
 #include "nrec/core/error.h"
 #include "nrec/core/options.h"
 #include "nrec/io/file.h"
@@ -44,8 +45,12 @@ std::string value_text(const RecordValue& value) {
 
 }  // namespace
 
+std::string info_line(const std::string& name, const RecordValue& value) {
+  return fmt::format("{:<26} {}", name, value_text(value));
+}
+
 void Listing::add(const std::string& name, RecordValue value) {
-  result.lines.push_back(fmt::format("{:<26} {}", name, value_text(value)));
+  result.lines.push_back(info_line(name, value));
   result.record.set(name, std::move(value));
 }
 
@@ -104,10 +109,11 @@ void list_table(const fs::path& path, Listing& list) {
   if (!table.names.empty()) list.add("names", table.names);
 }
 
-void list_record(const fs::path& path, Listing& list) {
+void list_record(const fs::path& path, bool whole, Listing& list) {
   const Record record = record_from_json(read_file(path), path.string());
   list.add("kind", std::string("record"));
   for (const auto& [name, value] : record.entries()) list.add(name == "kind" ? "record.kind" : name, value);
+  if (!whole && is_run(record)) list.result.lines = run_lines(path, record);
 }
 
 /// First bytes of a file; "" when it is shorter. A file that cannot be read is left to the reader's own
@@ -123,7 +129,7 @@ std::string first_bytes(const fs::path& path) {
 
 }  // namespace
 
-InfoResult info(const fs::path& path) {
+InfoResult info(const fs::path& path, bool whole) {
   std::error_code code;
   if (is_campaign(path)) {
     Listing list;
@@ -145,7 +151,7 @@ InfoResult info(const fs::path& path) {
   } else if (start.size() > 9 && start[8] == '{') {
     list_safetensors(file, list);
   } else if (start.starts_with("{")) {
-    list_record(file, list);
+    list_record(file, whole, list);
   } else {
     list_table(file, list);
   }

@@ -136,11 +136,27 @@ TEST_F(Info, DescribesEveryKindOfFile) {
   says("p_run/draws.npz", {"theta", "(200, 2)", "log_ratio", "(200,)"});
   says("p_run/draws.nc", {"posterior/mass", "(1, 200)", "sample_stats/log_ratio", "observed_data/x"});
   says("p_run/draws.csv", {"rows", "200", "mass, rate"});
-  says("p_run/record.json", {"record", "check.verdict"});
-  says("p_run", {"record.json", "check.verdict"});
+  says("p_run/record.json", {"record", "verdict: "});
   says("sims.npz", {"(400, 2)", "(400, 3)"});
   const Outcome json = run({"info", "sims.npz", "--json"});
   EXPECT_NE(record_from_json(json.out, "stdout").find("theta"), nullptr);
+}
+
+TEST_F(Info, SaysOfARunWhatComesFirst) {
+  const Outcome done = infer(whole_);
+  ASSERT_EQ(done.code, 0);
+  const Outcome outcome = run({"info", "p_run"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  const std::string table = done.out.substr(0, done.out.find("\n\nverdict: "));  // the very one
+  EXPECT_NE(table.find("mass"), std::string::npos);
+  for (const std::string& part :
+       {std::string("p_run/record.json"), std::string("command_line"), table, std::string("\nverdict: ")})
+    expect_in(outcome.out, part);
+  EXPECT_EQ(outcome.out.find("options."), std::string::npos);
+  const Outcome all = run({"info", "p_run", "--all"}), json = run({"info", "p_run", "--json"});
+  const Record record = record_from_json(json.out, "stdout");
+  EXPECT_NE(record.find("options.training.gamma"), nullptr);
+  for (const auto& [name, value] : record.entries()) expect_in("\n" + all.out, "\n" + name + " ");
 }
 
 TEST_F(Info, SaysWhichKernelsRunHere) {

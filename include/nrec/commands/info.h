@@ -11,12 +11,12 @@ namespace nrec {
 /// What was found, for programs and for people.
 struct InfoResult {
   Record record;
-  std::vector<std::string> lines;  // the same for people
+  std::vector<std::string> lines;  // the same for people; of a run's record what they look for first
 };
 
 /// What is in a file: an estimator, a checkpoint, a record, or a table or archive of numbers. A folder means
-/// its record.json. Errors   IoError
-InfoResult info(const std::filesystem::path& path);
+/// its record.json. whole: lines for every entry of a record, too. Errors   IoError
+InfoResult info(const std::filesystem::path& path, bool whole = false);
 
 /// Which kernels this machine runs, and why others are not chosen.
 InfoResult cpu_info();

@@ -1,0 +1,119 @@
+#include "commands/run_info.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <string_view>
+
+#include "commands/campaign_info.h"
+#include "nrec/commands/posterior_table.h"
+
+namespace nrec {
+
+namespace {
+
+// In this order; what a run does not have is left out.
+constexpr std::array kEntries = {"command_line",
+                                 "created_at",
+                                 "status",
+                                 "message",
+                                 "seed",
+                                 "isa",
+                                 "precision",
+                                 "threads",
+                                 "parameters",
+                                 "prior",
+                                 "inputs.files",
+                                 "simulations.source",
+                                 "simulations.num_rows",
+                                 "simulations.num_failed",
+                                 "simulations.dim_x",
+                                 "training.num_epochs",
+                                 "training.best_epoch",
+                                 "training.best_validation_loss",
+                                 "training.seconds",
+                                 "training.warnings",
+                                 "sampling.message",
+                                 "sampling.seconds",
+                                 "sampling.log_z"};
+
+template <class Value>
+Value entry(const Record& record, const std::string& name, Value otherwise = {}) {
+  const RecordValue* value = record.find(name);
+  const Value* found = value ? std::get_if<Value>(value) : nullptr;
+  return found ? *found : otherwise;
+}
+
+using Texts = std::vector<std::string>;
+using Numbers = std::vector<double>;
+
+bool is_empty(const RecordValue& value) {
+  return std::visit(
+      [](const auto& of) {
+        if constexpr (requires { of.empty(); }) return of.empty();
+        return false;
+      },
+      value);
+}
+
+void add_lines(const std::string& text, std::vector<std::string>& lines) {
+  for (std::size_t start = 0; start < text.size();) {
+    const std::size_t end = std::min(text.find('\n', start), text.size());
+    lines.push_back(text.substr(start, end - start));
+    start = end + 1;
+  }
+}
+
+void add_marginals(const Record& record, std::vector<std::string>& lines) {
+  std::vector<MarginalSummary> marginals;
+  const auto names = entry<Texts>(record, "marginals.name");
+  const auto number = [&](const char* name, std::size_t i) {
+    const auto values = entry<Numbers>(record, std::string("marginals.") + name);
+    return i < values.size() ? values[i] : std::numeric_limits<double>::quiet_NaN();
+  };
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    marginals.push_back({.name = names[i],
+                         .mean = number("mean", i),
+                         .sd = number("sd", i),
+                         .quantile05 = number("quantile05", i),
+                         .quantile50 = number("quantile50", i),
+                         .quantile95 = number("quantile95", i),
+                         .ess = number("ess", i)});
+  }
+  if (!marginals.empty()) add_lines("\n" + posterior_table(marginals), lines);
+}
+
+void add_verdict(const Record& record, std::vector<std::string>& lines) {
+  const auto verdict = entry<std::string>(record, "check.verdict");
+  if (verdict.empty()) return;
+  lines.insert(lines.end(), {"", "verdict: " + verdict, "  " + entry<std::string>(record, "check.sentence")});
+  const auto names = entry<Texts>(record, "check.items.name"),
+             verdicts = entry<Texts>(record, "check.items.verdict"),
+             sentences = entry<Texts>(record, "check.items.sentence");
+  for (std::size_t i = 0; i < std::min({names.size(), verdicts.size(), sentences.size()}); ++i)
+    lines.push_back("  " + names[i] + ": " + verdicts[i] + ": " + sentences[i]);
+}
+
+}  // namespace
+
+bool is_run(const Record& record) {
+  constexpr std::array<std::string_view, 4> kCommands = {"infer", "train", "sample", "check"};
+  return std::ranges::count(kCommands, entry<std::string>(record, "command")) > 0;
+}
+
+std::vector<std::string> run_lines(const std::filesystem::path& path, const Record& record) {
+  std::vector<std::string> lines = {info_line("record", path.string())};
+  for (const char* name : kEntries) {
+    const RecordValue* value = record.find(name);
+    if (value && !is_empty(*value)) lines.push_back(info_line(name, *value));
+  }
+  add_marginals(record, lines);
+  add_verdict(record, lines);
+  lines.insert(lines.end(),
+               {"", fmt::format("(--all shows all {} entries, --json as JSON)", record.entries().size())});
+  return lines;
+}
+
+}  // namespace nrec
