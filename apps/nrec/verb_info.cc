@@ -24,6 +24,7 @@ class InfoVerb final : public Verb {
 
   int run(const ParsedLine& line, const std::vector<std::string>& /*words*/) override {
     for (const OptionOverride& flag : line.flags) apply(flag, syntax_.options);
+    if (cpu_ && all_) throw UsageError("--all belongs to the record of a run, not to --cpu");
     if (cpu_ == !line.arguments.empty()) throw UsageError("give a file or --cpu, one of the two");
     const InfoResult result = cpu_ ? cpu_info() : info(line.arguments[0], all_);
     if (json_) {

@@ -30,20 +30,24 @@ constexpr std::array kEntries = {"command_line",
                                  "simulations.num_rows",
                                  "simulations.num_failed",
                                  "simulations.dim_x",
+                                 "training.status",
                                  "training.num_epochs",
                                  "training.best_epoch",
                                  "training.best_validation_loss",
                                  "training.seconds",
                                  "training.warnings",
+                                 "sampling.status",
                                  "sampling.message",
                                  "sampling.seconds",
-                                 "sampling.log_z"};
+                                 "sampling.log_z",
+                                 "observations.count",
+                                 "observations.complete"};
 
 template <class Value>
-Value entry(const Record& record, const std::string& name, Value otherwise = {}) {
+Value entry(const Record& record, std::string_view name) {
   const RecordValue* value = record.find(name);
   const Value* found = value ? std::get_if<Value>(value) : nullptr;
-  return found ? *found : otherwise;
+  return found ? *found : Value();
 }
 
 using Texts = std::vector<std::string>;
@@ -68,20 +72,18 @@ void add_lines(const std::string& text, std::vector<std::string>& lines) {
 
 void add_marginals(const Record& record, std::vector<std::string>& lines) {
   std::vector<MarginalSummary> marginals;
-  const auto names = entry<Texts>(record, "marginals.name");
-  const auto number = [&](const char* name, std::size_t i) {
-    const auto values = entry<Numbers>(record, std::string("marginals.") + name);
-    return i < values.size() ? values[i] : std::numeric_limits<double>::quiet_NaN();
+  for (const std::string& name : entry<Texts>(record, "marginals.name")) marginals.push_back({.name = name});
+  const auto fill = [&](std::string_view name, double MarginalSummary::*member) {
+    const auto values = entry<Numbers>(record, name);
+    for (std::size_t i = 0; i < marginals.size(); ++i)
+      marginals[i].*member = i < values.size() ? values[i] : std::numeric_limits<double>::quiet_NaN();
   };
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    marginals.push_back({.name = names[i],
-                         .mean = number("mean", i),
-                         .sd = number("sd", i),
-                         .quantile05 = number("quantile05", i),
-                         .quantile50 = number("quantile50", i),
-                         .quantile95 = number("quantile95", i),
-                         .ess = number("ess", i)});
-  }
+  fill("marginals.mean", &MarginalSummary::mean);
+  fill("marginals.sd", &MarginalSummary::sd);
+  fill("marginals.quantile05", &MarginalSummary::quantile05);
+  fill("marginals.quantile50", &MarginalSummary::quantile50);
+  fill("marginals.quantile95", &MarginalSummary::quantile95);
+  fill("marginals.ess", &MarginalSummary::ess);
   if (!marginals.empty()) add_lines("\n" + posterior_table(marginals), lines);
 }
 

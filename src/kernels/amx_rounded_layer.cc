@@ -145,12 +145,13 @@ inline Interleaved interleave_words(__m512i even, __m512i odd) {
   return {_mm512_unpacklo_epi16(even, odd), _mm512_unpackhi_epi16(even, odd)};
 }
 
-/// Rows `first` to `last` and 32 of their columns as a left operand of `across` tiles, and as tiles `next` numbers apart of a right one
-/// that sums over rows; d has the first `rows` of them, zeros follow. Adds the column sums to `sums`, which has room for `count`.
+/// Rows `first` to `last` and 32 of their columns as a left operand of `across` tiles which begins with row `start`, and as tiles `next`
+/// numbers apart of a right one that sums over rows; d has the first `rows` of them, zeros follow. Adds the column sums to `sums`, which has room for `count`.
 template <class Columns>
 inline void round_both(const Columns& columns, const float* d, std::size_t ldd, std::size_t rows,
-                       std::size_t first, std::size_t last, std::size_t count, std::size_t across,
-                       std::size_t next, std::uint16_t* left, std::uint16_t* right, float* sums) {
+                       std::size_t first, std::size_t last, std::size_t start, std::size_t count,
+                       std::size_t across, std::size_t next, std::uint16_t* left, std::uint16_t* right,
+                       float* sums) {
   const __m512i first_lanes = _mm512_set_epi64(11, 10, 3, 2, 9, 8, 1, 0);
   const __m512i last_lanes = _mm512_set_epi64(15, 14, 7, 6, 13, 12, 5, 4);
   __m512 low_sum = _mm512_setzero_ps(), high_sum = _mm512_setzero_ps();
@@ -163,7 +164,8 @@ inline void round_both(const Columns& columns, const float* d, std::size_t ldd, 
   };
   for (std::size_t row = first; row < last; row += 2) {
     const __m512i even = round(row - first), odd = round(row + 1 - first);
-    std::uint16_t* to = left + (row / kSide * across * kSide + row % kSide) * kTileDepth;
+    const std::size_t of_left = row - start;
+    std::uint16_t* to = left + (of_left / kSide * across * kSide + of_left % kSide) * kTileDepth;
     _mm512_storeu_si512(to, even);
     _mm512_storeu_si512(to + kTileDepth, odd);
     const Interleaved pairs = interleave_words(even, odd);
@@ -181,18 +183,18 @@ void round_gradient(const float* d, std::size_t ldd, std::size_t count, std::siz
                     std::size_t width, std::size_t start, float* left, float* right, float* db) {
   const std::size_t across = tiles_of(width), next = tiles_of(m) * kTile,
                     last = end_of_block(first, count, m);
-  auto* lefts = reinterpret_cast<std::uint16_t*>(left) - start * across * kTileDepth;
+  auto* lefts = reinterpret_cast<std::uint16_t*>(left);
   auto* rights = reinterpret_cast<std::uint16_t*>(right);
   stay_awake();
   for (std::size_t j = 0; j < width; j += kTileDepth) {
     std::uint16_t* to_left = lefts + j / kTileDepth * kTile;
     std::uint16_t* to_right = rights + j / kSide * next;
     if (width - j >= kTileDepth) {
-      round_both(WholeColumns(), d + j, ldd, count, first, last, kTileDepth, across, next, to_left, to_right,
-                 db + j);
-    } else {
-      round_both(SomeColumns{width - j}, d + j, ldd, count, first, last, width - j, across, next, to_left,
+      round_both(WholeColumns(), d + j, ldd, count, first, last, start, kTileDepth, across, next, to_left,
                  to_right, db + j);
+    } else {
+      round_both(SomeColumns{width - j}, d + j, ldd, count, first, last, start, width - j, across, next,
+                 to_left, to_right, db + j);
     }
   }
   stay_awake();

@@ -47,6 +47,9 @@ PairNetwork::PairNetwork(const PairNetworkShape& shape)
                       ", dim_x = " + std::to_string(shape.dim_x) + ", hidden_features = " +
                       std::to_string(shape.hidden_features) + "; each must be at least 1");
   }
+  if (shape.hidden_features > kMostFeatures)
+    throw DomainError("network: hidden_features = " + std::to_string(shape.hidden_features) + "; at most " +
+                      std::to_string(kMostFeatures));
   weights_.assign(x_in() + shape.dim_x * width_, 0.0f);
   if (shape.norm == Norm::batch) statistics_.assign(4 * shape.num_blocks * width_, 0.0f);
   for (const Place& place : places()) {

@@ -149,11 +149,11 @@ void Pass::linear_backward(std::size_t i, int which, const Part& part, const Buf
   const float* d = which ? dz(part, b) : b.d;
   float* e = which ? b.d : b.e;
   const float* packed = (which ? block.w2_transposed : block.w1_transposed).data();
-  float* db = gradient + (which ? at.b2 : at.b1);
+  const std::size_t bias = which ? at.b2 : at.b1;
   if (gradient && k_.rounded) {
     for_row_blocks(part.count, [&](std::size_t first, std::size_t count) {
       k_.rounded->round_gradient(d + first * width, width, count, part.first + first, part.rows, width,
-                                 part.first, b.left, b.rights[which], db);
+                                 part.first, b.left, b.rights[which], gradient + bias);
     });
     k_.rounded->backward(b.left, part.count, features(), width, packed, e, width, &b.ahead);
     return;
@@ -161,7 +161,7 @@ void Pass::linear_backward(std::size_t i, int which, const Part& part, const Buf
   if (gradient) {
     k_.hidden.gemm_weights(b.a, width, d, width, part.count, features(), width,
                            gradient + (which ? at.w2 : at.w1));
-    k_.column_sums(d, part.count, width, db);
+    k_.column_sums(d, part.count, width, gradient + bias);
   }
   k_.hidden.gemm(d, width, part.count, features(), packed, width, nullptr, nullptr, e, width, &b.ahead);
 }

@@ -41,8 +41,7 @@ struct Buffers {
   std::vector<float*> t;  // num_blocks: output of the first linear layer
   /// z and t hold the rows of one part at a time, all but z.back(): who needs no more of them on the way back.
   bool one_part = false;
-  /// Normalised and rectified input of a linear layer, recomputed on the way back; with a RoundedLayer it goes to `operand`, and this is
-  /// nothing but room for `e`.
+  /// Normalised and rectified input of a linear layer, recomputed on the way back; with a RoundedLayer that goes to `operand`.
   float* a = nullptr;
   float* d = nullptr;         // gradient inside a block, of the rows of a part
   float* e = nullptr;         // second one; may be `a`, or with a RoundedLayer `d`, which is then overwritten
@@ -57,9 +56,8 @@ struct Buffers {
   // Of each of the 2 num_blocks layers, for the way back, or one for all; none where weights have no gradients.
   std::vector<float*> kept;
   std::vector<std::uint32_t*> masks;  // those of relu, where `one_part` leaves nothing else to tell
-  float* rights[2] =
-      {};  // rounded gradients of a block's layers, for those of the weights; may be one for both
-  float* left = nullptr;  // the rows of a part of one, for that of what is in front
+  float* rights[2] = {};              // rounded gradients of a block's layers, for those of the weights
+  float* left = nullptr;              // the rows of a part of one, for that of what is in front
 };
 
 /// What a thread does with the kernels of a RoundedLayer lies between its begin() and end().

@@ -60,8 +60,8 @@ void use_published_settings(NetworkOptions& network, TrainingOptions& training) 
 }
 
 void describe(OptionTable& table, NetworkOptions& options) {
-  table.add("network", "hidden_features", &options.hidden_features, {.low = 1, .high = 4096},
-            "width of the residual network");
+  table.add("network", "hidden_features", &options.hidden_features,
+            {.low = 1, .high = PairNetwork::kMostFeatures}, "width of the residual network");
   table.add("network", "num_blocks", &options.num_blocks, {.low = 0, .high = 64}, "residual blocks");
   table.add("network", "norm", &options.norm, {"batch", "layer", "none"},
             "normalisation in front of every rectifier");

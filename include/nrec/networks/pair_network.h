@@ -47,8 +47,9 @@ class PairNetwork {
   static constexpr float kBatchNormEps = 1e-3f;
   static constexpr float kBatchNormMomentum = 0.1f;
   static constexpr float kLayerNormEps = 1e-5f;
+  static constexpr std::size_t kMostFeatures = 4096;  // hidden ones; kernels have room for a row of them
 
-  /// A network of zeros (gains 1, running variances 1). Errors: DomainError: a dimension is 0.
+  /// A network of zeros (gains 1, running variances 1). Errors: DomainError: a dimension is 0, or hidden_features above kMostFeatures.
   explicit PairNetwork(const PairNetworkShape& shape);
   /// Linear layers U(-1/sqrt(fan_in), 1/sqrt(fan_in)), weights and biases; the second of each block U(-1e-3, 1e-3).
   /// A pure function of `seed`.

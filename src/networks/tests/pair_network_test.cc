@@ -79,6 +79,7 @@ TEST(PairNetwork, RefusesDamagedTensors) {
               std::string::npos);
   }
   EXPECT_THROW(PairNetwork({.dim_theta = 0, .dim_x = 1}), DomainError);
+  EXPECT_THROW(PairNetwork({.dim_theta = 1, .dim_x = 1, .hidden_features = 4097}), DomainError);
   EXPECT_THROW(norm_kind("group"), ConfigError);
 }
 

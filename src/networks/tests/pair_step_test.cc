@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <string>
@@ -98,6 +99,7 @@ TEST_P(PairStep, GradientOfRowsOfManyCandidatesMatchesFiniteDifferencesInDouble)
 }
 
 class PairStepOfAnyPrecision : public PairStep {};
+class PairStepOfSeparateRows : public PairStep {};  // batch norm is one of all rows
 
 TEST_P(PairStepOfAnyPrecision, PaddingStaysZero) {
   const Problem problem(23, 3, 5, 7);
@@ -163,6 +165,70 @@ TEST_P(PairStepOfAnyPrecision, SameBitsForAnyNumberOfThreads) {
   for (const std::size_t columns : {2 * PairEngine::kGroupPairs, 2 * PairEngine::kGroupPairs + 1,
                                     2 * PairEngine::kPiecePairs, 2 * PairEngine::kPiecePairs + 1})
     expect_same_bits_for_any_number_of_threads(isa(), shape(), Problem(19, 3, 5, columns));
+}
+
+/// The mean of rows does not care which rows are computed together. Rows in a number that is a power of two: their mean rounds as they do.
+TEST_P(PairStepOfSeparateRows, IsTheMeanOfStepsOfSingleRows) {
+  ThreadPool pool(2);
+  constexpr std::size_t kRows = 32;
+  for (const auto& [hidden, blocks, columns] : {std::array<std::size_t, 3>{72, 0, 20},
+                                                {72, 1, 20},
+                                                {72, 3, 20},
+                                                {11, 2, 2},
+                                                {50, 2, 41},
+                                                {50, 1, 100}}) {
+    SCOPED_TRACE(std::to_string(hidden) + " x " + std::to_string(blocks) + ", " + std::to_string(columns));
+    PairNetworkShape size = shape();
+    size.hidden_features = hidden;
+    size.num_blocks = blocks;
+    const Problem problem(kRows, 3, 5, columns);
+    const ContrastiveLoss loss(LossKind::nre_c, columns - 1, 1.0, true);
+    PairNetwork network = busy_network(size), sums(size), together(size);
+    std::ranges::fill(sums.weights(), 0.0f);  // gains are 1
+    const auto step = make_pair_step(isa(), pool);
+    std::vector<float> gradient(network.weights().size());
+    double mean = 0;
+    for (std::size_t row = 0; row < kRows; ++row) {
+      const PairBatch one = {problem.theta, problem.x.view().middle_rows(row, 1),
+                             problem.candidates.view().middle_rows(row, 1)};
+      mean += step->loss_and_gradient(network, one, row_loss(loss), gradient) / kRows;
+      for (std::size_t i = 0; i < gradient.size(); ++i) sums.weights()[i] += gradient[i] / kRows;
+    }
+    EXPECT_NEAR(step->loss_and_gradient(network, problem.batch, row_loss(loss), together.weights()), mean,
+                1e-6 * std::fabs(mean));
+    const auto expected = sums.tensors(), actual = together.tensors();
+    for (std::size_t t = 0; t < expected.size(); ++t) {
+      double largest = 0;
+      for (const float v : expected[t].values) largest = std::max(largest, static_cast<double>(std::fabs(v)));
+      EXPECT_GT(largest, 1e-4) << expected[t].name;
+      for (std::size_t i = 0; i < expected[t].values.size(); ++i)
+        ASSERT_NEAR(actual[t].values[i], expected[t].values[i], 2e-5 * largest) << expected[t].name;
+    }
+  }
+}
+
+TEST_P(PairStepOfAnyPrecision, DoesNotRememberOtherSizes) {
+  ThreadPool pool(2);
+  const auto used = make_pair_step(isa(), pool);
+  const auto run = [&](PairNetworkStep& step, std::size_t hidden, std::size_t blocks, Norm norm,
+                       std::size_t rows, std::size_t columns) {
+    PairNetwork network = busy_network(
+        {.dim_theta = 3, .dim_x = 5, .hidden_features = hidden, .num_blocks = blocks, .norm = norm});
+    const Problem problem(rows, 3, 5, columns);
+    const ContrastiveLoss loss(LossKind::nre_c, columns - 1, 1.0, true);
+    std::vector<float> numbers(network.weights().size());
+    step.loss_and_gradient(network, problem.batch, row_loss(loss), numbers);
+    Matrix<float> logits(rows, columns);
+    step.logits(network, problem.batch, logits);
+    numbers.insert(numbers.end(), logits.values().begin(), logits.values().end());
+    return numbers;
+  };
+  for (const Norm before : {Norm::batch, Norm::layer, Norm::none}) {
+    run(*used, 50, 3, before, 17, 265);
+    run(*used, 11, 1, before, 5, 2);
+    const auto fresh = make_pair_step(isa(), pool);
+    EXPECT_EQ(run(*used, 20, 2, shape().norm, 61, 20), run(*fresh, 20, 2, shape().norm, 61, 20));
+  }
 }
 
 TEST_P(PairStepOfAnyPrecision, GoesOnAfterALossThatThrew) {
@@ -259,6 +325,15 @@ INSTANTIATE_TEST_SUITE_P(All, PairStepOfAnyPrecision,
                          ::testing::Combine(::testing::Values("ref", "avx2", "avx512", "ref_bf16",
                                                               "avx2_bf16", "amx"),
                                             ::testing::Values(Norm::batch, Norm::layer, Norm::none)),
+                         [](const auto& instance) {
+                           return std::get<0>(instance.param) + "_" +
+                                  std::string(norm_name(std::get<1>(instance.param)));
+                         });
+
+INSTANTIATE_TEST_SUITE_P(All, PairStepOfSeparateRows,
+                         ::testing::Combine(::testing::Values("ref", "avx2", "avx512", "ref_bf16",
+                                                              "avx2_bf16", "amx"),
+                                            ::testing::Values(Norm::layer, Norm::none)),
                          [](const auto& instance) {
                            return std::get<0>(instance.param) + "_" +
                                   std::string(norm_name(std::get<1>(instance.param)));
