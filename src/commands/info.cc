@@ -32,8 +32,12 @@ std::string value_text(const RecordValue& value) {
   if (const auto* whole = std::get_if<std::int64_t>(&value)) return std::to_string(*whole);
   if (const double* real = std::get_if<double>(&value)) return fmt::format("{:.6g}", *real);
   if (const auto* text = std::get_if<std::string>(&value)) return *text;
-  if (const auto* texts = std::get_if<std::vector<std::string>>(&value))
-    return fmt::format("{}", fmt::join(*texts, ", "));
+  if (const auto* texts = std::get_if<std::vector<std::string>>(&value)) {
+    constexpr std::size_t kMost = 40;
+    if (texts->size() <= kMost) return fmt::format("{}", fmt::join(*texts, ", "));
+    return fmt::format("{}, ... ({} texts)", fmt::join(texts->begin(), texts->begin() + kMost, ", "),
+                       texts->size());
+  }
   if (const auto* reals = std::get_if<std::vector<double>>(&value)) {
     return reals->size() > 8 ? fmt::format("({} numbers)", reals->size())
                              : fmt::format("{:.6g}", fmt::join(*reals, ", "));
@@ -116,6 +120,13 @@ void list_record(const fs::path& path, bool whole, Listing& list) {
   if (!whole && is_run(record)) list.result.lines = run_lines(path, record);
 }
 
+/// The record, or the checkpoint of a run that was cut off before it had one.
+fs::path file_of_run(const fs::path& folder) {
+  std::error_code code;
+  const fs::path record = folder / files::kRecord, checkpoint = folder / files::kCheckpoint;
+  return !fs::exists(record, code) && fs::exists(checkpoint, code) ? checkpoint : record;
+}
+
 /// First bytes of a file; "" when it is shorter. A file that cannot be read is left to the reader's own
 /// message.
 std::string first_bytes(const fs::path& path) {
@@ -137,7 +148,7 @@ InfoResult info(const fs::path& path, bool whole) {
     list_campaign(path, list);
     return std::move(list.result);
   }
-  const fs::path file = fs::is_directory(path, code) ? path / files::kRecord : path;
+  const fs::path file = fs::is_directory(path, code) ? file_of_run(path) : path;
   const std::string start = fs::is_regular_file(file, code) ? first_bytes(file) : std::string();
   Listing list;
   list.add("file", file.string());

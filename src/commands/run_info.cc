@@ -90,12 +90,23 @@ void add_marginals(const Record& record, std::vector<std::string>& lines) {
 void add_verdict(const Record& record, std::vector<std::string>& lines) {
   const auto verdict = entry<std::string>(record, "check.verdict");
   if (verdict.empty()) return;
-  lines.insert(lines.end(), {"", "verdict: " + verdict, "  " + entry<std::string>(record, "check.sentence")});
-  const auto names = entry<Texts>(record, "check.items.name"),
-             verdicts = entry<Texts>(record, "check.items.verdict"),
-             sentences = entry<Texts>(record, "check.items.sentence");
-  for (std::size_t i = 0; i < std::min({names.size(), verdicts.size(), sentences.size()}); ++i)
-    lines.push_back("  " + names[i] + ": " + verdicts[i] + ": " + sentences[i]);
+  const auto sentence = entry<std::string>(record, "check.sentence");
+  lines.insert(lines.end(), {"", "verdict: " + verdict, "  " + sentence});
+  const auto names = entry<Texts>(record, "check.items.name");
+  const auto verdicts = entry<Texts>(record, "check.items.verdict");
+  const auto sentences = entry<Texts>(record, "check.items.sentence");
+  for (std::size_t i = 0; i < std::min({names.size(), verdicts.size(), sentences.size()}); ++i) {
+    // The deciding one has been said.
+    if (sentence.find(sentences[i]) == std::string::npos)
+      lines.push_back("  " + names[i] + ": " + verdicts[i] + ": " + sentences[i]);
+  }
+}
+
+/// Whether an entry says something: no empty list or text, no best epoch of none.
+bool says_something(const Record& record, std::string_view name, const RecordValue& value) {
+  if (name.starts_with("training.best_") && entry<std::int64_t>(record, "training.best_epoch") < 1)
+    return false;
+  return !is_empty(value);
 }
 
 }  // namespace
@@ -109,7 +120,7 @@ std::vector<std::string> run_lines(const std::filesystem::path& path, const Reco
   std::vector<std::string> lines = {info_line("record", path.string())};
   for (const char* name : kEntries) {
     const RecordValue* value = record.find(name);
-    if (value && !is_empty(*value)) lines.push_back(info_line(name, *value));
+    if (value && says_something(record, name, *value)) lines.push_back(info_line(name, *value));
   }
   add_marginals(record, lines);
   add_verdict(record, lines);

@@ -153,10 +153,16 @@ TEST_F(Info, SaysOfARunWhatComesFirst) {
        {std::string("p_run/record.json"), std::string("command_line"), table, std::string("\nverdict: ")})
     expect_in(outcome.out, part);
   EXPECT_EQ(outcome.out.find("options."), std::string::npos);
+  // What the table of a run says of its checks, and no more.
+  EXPECT_EQ(
+      outcome.out.substr(outcome.out.find("\nverdict: "), done.out.size() - done.out.find("\nverdict: ")),
+      done.out.substr(done.out.find("\nverdict: ")));
   const Outcome all = run({"info", "p_run", "--all"}), json = run({"info", "p_run", "--json"});
   const Record record = record_from_json(json.out, "stdout");
   EXPECT_NE(record.find("options.training.gamma"), nullptr);
   for (const auto& [name, value] : record.entries()) expect_in("\n" + all.out, "\n" + name + " ");
+  std::filesystem::remove(folder_ / "p_run/record.json");
+  expect_in(run({"info", "p_run"}).out, "checkpoint of a training run");
 }
 
 TEST_F(Info, SaysWhichKernelsRunHere) {

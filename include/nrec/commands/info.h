@@ -15,7 +15,7 @@ struct InfoResult {
 };
 
 /// What is in a file: an estimator, a checkpoint, a record, or a table or archive of numbers. A folder means
-/// its record.json. whole: lines for every entry of a record, too. Errors   IoError
+/// its record.json, or its checkpoint where that is all there is. whole: lines for every entry of a record, too. Errors   IoError
 InfoResult info(const std::filesystem::path& path, bool whole = false);
 
 /// Which kernels this machine runs, and why others are not chosen.
