@@ -114,13 +114,10 @@ void print_tables(const CommandResult& result) {
   if (!result.marginals.empty()) fmt::print("{}", posterior_table(result.marginals));
   if (!result.batch.empty()) print_batch(result.batch);
   if (!result.check) return;
-  fmt::print("\nverdict: {}\n", verdict_name(result.check->verdict));
-  if (!result.check->sentence.empty()) fmt::print("  {}\n", result.check->sentence);
-  for (const CheckItem& item : result.check->items) {
-    // The deciding one has been said.
-    if (result.check->sentence.find(item.sentence) != std::string::npos) continue;
-    fmt::print("  {}: {}: {}\n", item.name, verdict_name(item.verdict), item.sentence);
-  }
+  SaidVerdict said{std::string(verdict_name(result.check->verdict)), result.check->sentence, {}};
+  for (const CheckItem& item : result.check->items)
+    said.items.push_back({item.name, std::string(verdict_name(item.verdict)), item.sentence});
+  fmt::print("\n{}", verdict_text(said));
 }
 
 }  // namespace

@@ -50,4 +50,15 @@ std::string posterior_table(std::span<const MarginalSummary> marginals) {
   return text;
 }
 
+std::string verdict_text(const SaidVerdict& said) {
+  std::string text = "verdict: " + said.verdict + "\n";
+  if (!said.sentence.empty()) text += "  " + said.sentence + "\n";
+  for (const SaidVerdict::Item& item : said.items) {
+    // The deciding one has been said.
+    if (said.sentence.find(item.sentence) != std::string::npos) continue;
+    text += "  " + item.name + ": " + item.verdict + ": " + item.sentence + "\n";
+  }
+  return text;
+}
+
 }  // namespace nrec

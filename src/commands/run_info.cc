@@ -88,18 +88,15 @@ void add_marginals(const Record& record, std::vector<std::string>& lines) {
 }
 
 void add_verdict(const Record& record, std::vector<std::string>& lines) {
-  const auto verdict = entry<std::string>(record, "check.verdict");
-  if (verdict.empty()) return;
-  const auto sentence = entry<std::string>(record, "check.sentence");
-  lines.insert(lines.end(), {"", "verdict: " + verdict, "  " + sentence});
+  SaidVerdict said{
+      entry<std::string>(record, "check.verdict"), entry<std::string>(record, "check.sentence"), {}};
+  if (said.verdict.empty()) return;
   const auto names = entry<Texts>(record, "check.items.name");
   const auto verdicts = entry<Texts>(record, "check.items.verdict");
   const auto sentences = entry<Texts>(record, "check.items.sentence");
-  for (std::size_t i = 0; i < std::min({names.size(), verdicts.size(), sentences.size()}); ++i) {
-    // The deciding one has been said.
-    if (sentence.find(sentences[i]) == std::string::npos)
-      lines.push_back("  " + names[i] + ": " + verdicts[i] + ": " + sentences[i]);
-  }
+  for (std::size_t i = 0; i < std::min({names.size(), verdicts.size(), sentences.size()}); ++i)
+    said.items.push_back({names[i], verdicts[i], sentences[i]});
+  add_lines("\n" + verdict_text(said), lines);
 }
 
 /// Whether an entry says something: no empty list or text, no best epoch of none.

@@ -50,5 +50,15 @@ TEST(PosteriorTable, UnusualNumbersStayReadable) {
   EXPECT_NE(table.find("2.00"), std::string::npos);
 }
 
+TEST(VerdictText, SaysTheDecidingItemOnce) {
+  const SaidVerdict said{
+      "not trusted",
+      "ranks: too narrow; simulate more",
+      {{"ranks", "not trusted", "too narrow; simulate more"}, {"tarp", "trusted", "nothing to see"}}};
+  EXPECT_EQ(verdict_text(said),
+            "verdict: not trusted\n  ranks: too narrow; simulate more\n  tarp: trusted: nothing to see\n");
+  EXPECT_EQ(verdict_text({"trusted", "", {}}), "verdict: trusted\n");
+}
+
 }  // namespace
 }  // namespace nrec
