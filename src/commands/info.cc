@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "commands/campaign_info.h"
+#include "commands/listing.h"
 #include "commands/results.h"
 #include "commands/run_info.h"
 #include "nrec/core/error.h"

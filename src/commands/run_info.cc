@@ -7,7 +7,7 @@
 #include <limits>
 #include <string_view>
 
-#include "commands/campaign_info.h"
+#include "commands/listing.h"
 #include "nrec/commands/posterior_table.h"
 
 namespace nrec {

@@ -11,8 +11,8 @@ namespace nrec::rounded {
 namespace {
 
 constexpr std::size_t kRows = 48;  // that are rounded at once, where they fit
-constexpr std::size_t kMostNumbers =
-    1U << 15;  // of rounded operands on the stack: rows of a few thousand features
+/// Of rounded operands on the stack: some rows of the most features that a network may have.
+constexpr std::size_t kMostNumbers = 1U << 15;
 
 /// To the nearest bfloat16, ties to even, as VCVTNE2PS2BF16 does: subnormal numbers are zeros, NaN stays NaN.
 inline float to_bf16(float value) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <numeric>
-#include <utility>
 
 #include "nrec/core/error.h"
 
@@ -29,6 +28,12 @@ void check_batch(const PairNetwork& network, const PairBatch& batch) {
                std::to_string(batch.theta.rows));
     }
   }
+}
+
+/// Room for `size` numbers at least.
+template <class Vector>
+void grow(Vector& values, std::size_t size) {
+  if (values.size() < size) values.resize(size);
 }
 
 /// body(row of the group, first of its columns, columns): the pairs of a part, row by row.
@@ -113,9 +118,6 @@ class PairEngine::Memory {
 
 void PairEngine::resize_scratch(const PairNetwork& network, bool backward) {
   const std::size_t layers = 2 * network.shape().num_blocks, rows = group_pairs_;
-  const auto grow = [](auto& values, std::size_t size) {
-    if (values.size() < size) values.resize(size);
-  };
   for (Scratch& scratch : scratch_) {
     grow(scratch.logits, rows * pieces_);
     grow(scratch.d_logits, rows * pieces_);
@@ -177,7 +179,7 @@ void PairEngine::take_operands(std::size_t part, std::size_t num_kept, bool one_
     b.kept[i] = i == 0 || !one_at_a_time ? memory.take(of_all) : b.kept[0];
   const std::size_t words = group_pairs_ * mask_words(width_);
   b.masks.resize(b.one_part ? num_kept : 0);
-  if (scratch.masks.size() < b.masks.size() * words) scratch.masks.resize(b.masks.size() * words);
+  grow(scratch.masks, b.masks.size() * words);
   for (std::size_t i = 0; i < b.masks.size(); ++i) b.masks[i] = scratch.masks.data() + i * words;
 }
 
