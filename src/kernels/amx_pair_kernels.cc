@@ -65,8 +65,8 @@ void round_left_transposed(const float* a, std::size_t lda, std::size_t depth, s
   }
 }
 
-void pack(const float* w, std::size_t k, std::size_t n, float* packed) {
-  round_right(w, n, k, n, reinterpret_cast<std::uint16_t*>(packed));
+void pack(const float* w, std::size_t ldw, std::size_t k, std::size_t n, float* packed) {
+  round_right(w, ldw, k, n, reinterpret_cast<std::uint16_t*>(packed));
 }
 
 void pack_transposed(const float* w, std::size_t ldw, std::size_t k, std::size_t n, float* packed) {
@@ -97,14 +97,14 @@ void gemm(const float* a, std::size_t lda, std::size_t m, std::size_t k, const f
     for (std::size_t first = 0; first < m; first += step) {
       const std::size_t rows = least(step, m - first);
       round_left(a + first * lda + i, lda, rows, depth, left);
-      multiply_all(left, rows, tiles, right + i / kTileDepth * kTile, column_of_tiles, n,
+      multiply_all(left, rows, tiles, right + i / kTileDepth * kTile, column_of_tiles, padded_features(n),
                    i == 0 ? bias : nullptr, before ? before + first * ldc : nullptr, c + first * ldc, ldc);
     }
   }
 }
 
 void gemm_weights(const float* a, std::size_t lda, const float* d, std::size_t ldd, std::size_t m,
-                  std::size_t k, std::size_t n, float* dw) {
+                  std::size_t k, std::size_t n, float* dw, std::size_t ldw) {
   const Tiles in_use;
   alignas(64) std::uint16_t left[kPart * kPart];
   alignas(64) std::uint16_t right[kPart * kPart];
@@ -116,8 +116,8 @@ void gemm_weights(const float* a, std::size_t lda, const float* d, std::size_t l
       for (std::size_t i0 = 0; i0 < k; i0 += kPart) {
         const std::size_t rows = least(kPart, k - i0);
         round_left_transposed(a + i0, lda, depth, rows, left);
-        float* to = dw + i0 * n + j0;
-        multiply_all(left, rows, tiles, right, next, columns, nullptr, to, to, n);
+        float* to = dw + i0 * ldw + j0;
+        multiply_all(left, rows, tiles, right, next, columns, nullptr, to, to, ldw);
       }
     }
   }

@@ -162,8 +162,8 @@ inline __m128 lane_sums(const __m256 (&v)[4][2]) {
 
 // Four rows at once, so that no addition waits for the one before; R <= 4 of them exist.
 template <int R>
-inline void layer_norm_rows(const float* z, std::size_t width, std::size_t features, float eps,
-                            const float* gain, const float* shift, float* mean, float* rstd, float* a) {
+inline void layer_norm_moments_rows(const float* z, std::size_t width, std::size_t features, float eps,
+                                    float* mean, float* rstd) {
   const __m128 inverse_n = _mm_set1_ps(1.0f / static_cast<float>(features));
   const __m256 zero = _mm256_setzero_ps();
   __m256 sums[4][2] = {{zero, zero}, {zero, zero}, {zero, zero}, {zero, zero}};
@@ -190,27 +190,41 @@ inline void layer_norm_rows(const float* z, std::size_t width, std::size_t featu
     mean[r] = centre[r];
     rstd[r] = inverse[r];
   }
+}
+
+void layer_norm_moments(const float* z, std::size_t rows, std::size_t width, std::size_t features, float eps,
+                        float* mean, float* rstd) {
+  std::size_t r = 0;
+  for (; r + 4 <= rows; r += 4)
+    layer_norm_moments_rows<4>(z + r * width, width, features, eps, mean + r, rstd + r);
+  for (; r < rows; ++r) layer_norm_moments_rows<1>(z + r * width, width, features, eps, mean + r, rstd + r);
+}
+
+// R rows together share the loads of gain and shift.
+template <int R>
+inline void layer_norm_relu_rows(const float* z, std::size_t width, std::size_t features, const float* gain,
+                                 const float* shift, const float* mean, const float* rstd, float* a) {
   for_columns(width, features, [&](std::size_t c, auto real) {
     const __m256 g = _mm256_loadu_ps(gain + c);
     const __m256 offset = _mm256_loadu_ps(shift + c);
 #pragma GCC unroll 4
     for (int r = 0; r < R; ++r) {
       const __m256 xhat =
-          _mm256_mul_ps(_mm256_sub_ps(_mm256_loadu_ps(z + r * width + c), _mm256_set1_ps(centre[r])),
-                        _mm256_set1_ps(inverse[r]));
-      const __m256 y = _mm256_max_ps(_mm256_fmadd_ps(g, xhat, offset), zero);
+          _mm256_mul_ps(_mm256_sub_ps(_mm256_loadu_ps(z + r * width + c), _mm256_set1_ps(mean[r])),
+                        _mm256_set1_ps(rstd[r]));
+      const __m256 y = _mm256_max_ps(_mm256_fmadd_ps(g, xhat, offset), _mm256_setzero_ps());
       _mm256_storeu_ps(a + r * width + c, real(y));
     }
   });
 }
 
-void layer_norm_relu(const float* z, std::size_t rows, std::size_t width, std::size_t features, float eps,
-                     const float* gain, const float* shift, float* mean, float* rstd, float* a) {
+void layer_norm_relu(const float* z, std::size_t rows, std::size_t width, std::size_t features,
+                     const float* gain, const float* shift, const float* mean, const float* rstd, float* a) {
   std::size_t r = 0;
   for (; r + 4 <= rows; r += 4)
-    layer_norm_rows<4>(z + r * width, width, features, eps, gain, shift, mean + r, rstd + r, a + r * width);
+    layer_norm_relu_rows<4>(z + r * width, width, features, gain, shift, mean + r, rstd + r, a + r * width);
   for (; r < rows; ++r)
-    layer_norm_rows<1>(z + r * width, width, features, eps, gain, shift, mean + r, rstd + r, a + r * width);
+    layer_norm_relu_rows<1>(z + r * width, width, features, gain, shift, mean + r, rstd + r, a + r * width);
 }
 
 constexpr int kBackwardRows = 2;
@@ -344,6 +358,7 @@ const PairKernels& pair_kernels_table() {
                                     column_moments,
                                     batch_norm_sums,
                                     batch_norm_backward,
+                                    layer_norm_moments,
                                     layer_norm_relu,
                                     layer_norm_relu_backward,
                                     row_dots,

@@ -5,6 +5,8 @@
 #include <immintrin.h>
 
 #include "kernels/fetch_ahead.h"
+#include "kernels/packed_panels.h"
+#include "kernels/row_sums.h"
 
 namespace nrec::avx512 {
 namespace {
@@ -15,169 +17,291 @@ constexpr int kRowBlock =
 constexpr int kPanels = 2;  // of a product; with three, rows of A and weights together leave the L1 cache
 constexpr int kGradientPanels = 3;  // of a gradient of weights: fewer loads for a multiplication
 
-// V times sixteen columns of a matrix; with kHalfLast only eight in the last.
-template <int V, bool kHalfLast>
-struct Columns {
-  const float* start[V];
-  std::size_t step[V];  // from row to row
+inline std::size_t panel(int v) { return kLanes * static_cast<std::size_t>(v); }
 
-  // Without masks, which are slower.
-  static constexpr bool is_half(int v) { return kHalfLast && v == V - 1; }
-  static __m512 load(const float* from, int v) {
-    return is_half(v) ? _mm512_zextps256_ps512(_mm256_loadu_ps(from)) : _mm512_loadu_ps(from);
+// Sixteen columns of row i of a matrix, in `apart` numbers from one panel to the next.
+struct Whole {
+  const float* start;
+  std::size_t step, apart;  // from row to row, from panel to panel
+  __m512 operator()(std::size_t i, std::size_t v) const {
+    return _mm512_loadu_ps(start + i * step + v * apart);
   }
-  static void store(float* to, int v, __m512 value) {
-    if (is_half(v)) {
-      _mm256_storeu_ps(to, _mm512_castps512_ps256(value));
-    } else {
-      _mm512_storeu_ps(to, value);
+};
+// The first `count` of sixteen lanes.
+inline __mmask16 first_lanes(std::size_t count) {
+  return static_cast<__mmask16>(count >= kLanes ? 0xffffU : (1U << count) - 1U);
+}
+// Zeros behind the last column.
+struct Some {
+  Whole whole;
+  std::size_t last;  // panel
+  __mmask16 lanes;
+  __m512 operator()(std::size_t i, std::size_t v) const {
+    return v < last ? whole(i, v)
+                    : _mm512_maskz_loadu_ps(lanes, whole.start + i * whole.step + v * whole.apart);
+  }
+};
+
+// sums[R][V] += over `depth` steps: a at a[r * stride + i] or a[i * stride + r], columns(i, v).
+template <int R, int V, bool kDepthIsContiguous, class Columns>
+inline void multiply(const float* a, std::size_t stride, const Columns& columns, std::size_t depth,
+                     __m512 (&sums)[R][V]) {
+  for (std::size_t i = 0; i < depth; ++i) {
+    __m512 values[V];
+#pragma GCC unroll 4
+    for (std::size_t v = 0; v < V; ++v) values[v] = columns(i, v);
+#pragma GCC unroll 8
+    for (int r = 0; r < R; ++r) {
+      const __m512 value = _mm512_set1_ps(kDepthIsContiguous ? a[r * stride + i] : a[i * stride + r]);
+#pragma GCC unroll 4
+      for (int v = 0; v < V; ++v) sums[r][v] = _mm512_fmadd_ps(value, values[v], sums[r][v]);
+    }
+  }
+}
+
+// Of V whole panels.
+template <int V>
+struct Panels {
+  template <int R>
+  static void rows(const float* a, std::size_t lda, std::size_t k, const float* packed, const float* bias,
+                   const float* add, float* c, std::size_t ldc) {
+    __m512 sums[R][V];
+#pragma GCC unroll 3
+    for (int v = 0; v < V; ++v) {
+      const __m512 start = bias ? _mm512_loadu_ps(bias + panel(v)) : _mm512_setzero_ps();
+#pragma GCC unroll 8
+      for (int r = 0; r < R; ++r)
+        sums[r][v] = add ? _mm512_add_ps(start, _mm512_loadu_ps(add + r * ldc + panel(v))) : start;
+    }
+    multiply<R, V, true>(a, lda, Whole{packed, kLanes, kLanes * k}, k, sums);
+#pragma GCC unroll 8
+    for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 3
+      for (int v = 0; v < V; ++v) _mm512_storeu_ps(c + r * ldc + panel(v), sums[r][v]);
     }
   }
 };
 
-inline std::size_t panel(int v) { return kLanes * static_cast<std::size_t>(v); }
+// kDepths numbers of a row, over and over.
+template <int kDepths>
+inline __m512 repeated(const float* a) {
+  if constexpr (kDepths == 2)
+    return _mm512_castsi512_ps(_mm512_broadcastq_epi64(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(a))));
+  if constexpr (kDepths == 4) return _mm512_broadcast_f32x4(_mm_loadu_ps(a));
+  if constexpr (kDepths == 8)
+    return _mm512_castpd_ps(_mm512_broadcast_f64x4(_mm256_castps_pd(_mm256_loadu_ps(a))));
+  return _mm512_loadu_ps(a);
+}
+// The first `count` of them, and zeros.
+template <int kDepths>
+inline __m512 repeated(const float* a, std::size_t count) {
+  const __m512i lane = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+  const __m512i order = _mm512_and_epi32(lane, _mm512_set1_epi32(kDepths - 1));
+  return _mm512_permutexvar_ps(order, _mm512_maskz_loadu_ps(first_lanes(count), a));
+}
 
-// sums[R][V] += over `depth` steps: a at a[r * stride + i] or a[i * stride + r].
-template <int R, int V, bool kHalfLast, bool kDepthIsContiguous>
-inline void multiply(const float* a, std::size_t stride, const Columns<V, kHalfLast>& b, std::size_t depth,
-                     __m512 (&sums)[R][V]) {
-  for (std::size_t i = 0; i < depth; ++i) {
-    __m512 columns[V];
-#pragma GCC unroll 3
-    for (int v = 0; v < V; ++v) columns[v] = b.load(b.start[v] + i * b.step[v], v);
+// Of the columns behind whole panels.
+template <int kDepths>
+struct LastColumns {
+  template <int R>
+  static void rows(const float* a, std::size_t lda, std::size_t k, const float* packed, const float* bias,
+                   const float* add, float* c, std::size_t ldc) {
+    __m512 sums[R] = {};
+    std::size_t i = 0;
+    for (; i + kDepths <= k; i += kDepths, packed += kLanes) {
+      const __m512 columns = _mm512_loadu_ps(packed);
+#pragma GCC unroll 8
+      for (int r = 0; r < R; ++r)
+        sums[r] = _mm512_fmadd_ps(repeated<kDepths>(a + r * lda + i), columns, sums[r]);
+    }
+    if (i < k) {
+      const __m512 columns = _mm512_loadu_ps(packed);
+#pragma GCC unroll 8
+      for (int r = 0; r < R; ++r)
+        sums[r] = _mm512_fmadd_ps(repeated<kDepths>(a + r * lda + i, k - i), columns, sums[r]);
+    }
+    const __m256 offset = bias ? _mm256_loadu_ps(bias) : _mm256_setzero_ps();
 #pragma GCC unroll 8
     for (int r = 0; r < R; ++r) {
-      const __m512 value = _mm512_set1_ps(kDepthIsContiguous ? a[r * stride + i] : a[i * stride + r]);
-#pragma GCC unroll 3
-      for (int v = 0; v < V; ++v) sums[r][v] = _mm512_fmadd_ps(value, columns[v], sums[r][v]);
+      const __m256 low = _mm512_castps512_ps256(sums[r]);
+      const __m256 high = _mm256_castpd_ps(_mm512_extractf64x4_pd(_mm512_castps_pd(sums[r]), 1));
+      const __m256 start = add ? _mm256_add_ps(offset, _mm256_loadu_ps(add + r * ldc)) : offset;
+      _mm256_storeu_ps(c + r * ldc, _mm256_add_ps(start, neighbour_sums<kDepths>(low, high)));
     }
   }
-}
-
-template <int R, int V, bool kHalfLast>
-void gemm_rows(const float* a, std::size_t lda, std::size_t k, const Columns<V, kHalfLast>& b,
-               const float* bias, const float* add, float* c, std::size_t ldc) {
-  __m512 sums[R][V];
-#pragma GCC unroll 3
-  for (int v = 0; v < V; ++v) {
-    const __m512 start = bias ? b.load(bias + panel(v), v) : _mm512_setzero_ps();
-#pragma GCC unroll 8
-    for (int r = 0; r < R; ++r)
-      sums[r][v] = add ? _mm512_add_ps(start, b.load(add + r * ldc + panel(v), v)) : start;
-  }
-  multiply<R, V, kHalfLast, true>(a, lda, b, k, sums);
-#pragma GCC unroll 8
-  for (int r = 0; r < R; ++r) {
-#pragma GCC unroll 3
-    for (int v = 0; v < V; ++v) b.store(c + r * ldc + panel(v), v, sums[r][v]);
-  }
-}
+};
 
 // Rows R, R - 1 .. 1 that are left: one of them is right.
-template <int R, int V, bool kHalfLast>
-inline void gemm_rest(std::size_t rows, const float* a, std::size_t lda, std::size_t k,
-                      const Columns<V, kHalfLast>& b, const float* bias, const float* add, float* c,
-                      std::size_t ldc) {
+template <class Columns, int R>
+inline void gemm_rest(std::size_t rows, const float* a, std::size_t lda, std::size_t k, const float* packed,
+                      const float* bias, const float* add, float* c, std::size_t ldc) {
   if (rows == R) {
-    gemm_rows<R, V>(a, lda, k, b, bias, add, c, ldc);
+    Columns::template rows<R>(a, lda, k, packed, bias, add, c, ldc);
   } else if constexpr (R > 1) {
-    gemm_rest<R - 1, V>(rows, a, lda, k, b, bias, add, c, ldc);
+    gemm_rest<Columns, R - 1>(rows, a, lda, k, packed, bias, add, c, ldc);
   }
 }
 
-template <int V, bool kHalfLast>
-void gemm_panels(std::size_t rows, const float* a, std::size_t lda, std::size_t k, const float* packed,
-                 const float* bias, const float* add, float* c, std::size_t ldc, Fetch& fetch) {
-  Columns<V, kHalfLast> b;
-  for (int v = 0; v < V; ++v) {
-    b.start[v] = packed + panel(v) * k;
-    b.step[v] = b.is_half(v) ? kLanes / 2 : kLanes;
-  }
+template <class Columns>
+void gemm_columns(std::size_t rows, const float* a, std::size_t lda, std::size_t k, const float* packed,
+                  const float* bias, const float* add, float* c, std::size_t ldc, Fetch& fetch) {
   std::size_t r = 0;
   for (; r + kRowBlock <= rows; r += kRowBlock) {
     fetch.some();
-    gemm_rows<kRowBlock, V>(a + r * lda, lda, k, b, bias, add ? add + r * ldc : nullptr, c + r * ldc, ldc);
+    Columns::template rows<kRowBlock>(a + r * lda, lda, k, packed, bias, add ? add + r * ldc : nullptr,
+                                      c + r * ldc, ldc);
   }
-  gemm_rest<kRowBlock - 1, V>(rows - r, a + r * lda, lda, k, b, bias, add ? add + r * ldc : nullptr,
-                              c + r * ldc, ldc);
+  gemm_rest<Columns, kRowBlock - 1>(rows - r, a + r * lda, lda, k, packed, bias,
+                                    add ? add + r * ldc : nullptr, c + r * ldc, ldc);
 }
 
-// run<V, kHalfLast>(first column) for groups of at most kMost panels of n columns.
-template <int kMost, class Run>
-inline void for_panels(std::size_t n, const Run& run) {
-  std::size_t j = 0;
-  for (; j + kMost * kLanes <= n; j += kMost * kLanes) run.template operator()<kMost, false>(j);
-  const auto rest = [&]<int V>(const auto& self) {
-    const std::size_t left = n - j;
-    if (left == V * kLanes) return run.template operator()<V, false>(j);
-    if (left == V * kLanes - kLanes / 2) return run.template operator()<V, true>(j);
-    if constexpr (V > 1) self.template operator()<V - 1>(self);
-  };
-  rest.template operator()<kMost>(rest);
-}
-
-template <int R, int V, bool kHalfLast>
-void weights_rows(const float* a, std::size_t lda, const Columns<V, kHalfLast>& d, std::size_t m, float* dw,
-                  std::size_t n) {
+template <int R, int V>
+void weights_rows(const float* a, std::size_t lda, const float* d, std::size_t ldd, std::size_t m, float* dw,
+                  std::size_t ldw) {
   __m512 sums[R][V];
 #pragma GCC unroll 8
   for (int r = 0; r < R; ++r) {
 #pragma GCC unroll 3
-    for (int v = 0; v < V; ++v) sums[r][v] = d.load(dw + r * n + panel(v), v);
+    for (int v = 0; v < V; ++v) sums[r][v] = _mm512_loadu_ps(dw + r * ldw + panel(v));
   }
-  multiply<R, V, kHalfLast, false>(a, lda, d, m, sums);
+  multiply<R, V, false>(a, lda, Whole{d, ldd, kLanes}, m, sums);
 #pragma GCC unroll 8
   for (int r = 0; r < R; ++r) {
 #pragma GCC unroll 3
-    for (int v = 0; v < V; ++v) d.store(dw + r * n + panel(v), v, sums[r][v]);
+    for (int v = 0; v < V; ++v) _mm512_storeu_ps(dw + r * ldw + panel(v), sums[r][v]);
   }
 }
 
-template <int R, int V, bool kHalfLast>
-inline void weights_rest(std::size_t rows, const float* a, std::size_t lda, const Columns<V, kHalfLast>& d,
-                         std::size_t m, float* dw, std::size_t n) {
+template <int R, int V>
+inline void weights_rest(std::size_t rows, const float* a, std::size_t lda, const float* d, std::size_t ldd,
+                         std::size_t m, float* dw, std::size_t ldw) {
   if (rows == R) {
-    weights_rows<R, V>(a, lda, d, m, dw, n);
+    weights_rows<R, V>(a, lda, d, ldd, m, dw, ldw);
   } else if constexpr (R > 1) {
-    weights_rest<R - 1, V>(rows, a, lda, d, m, dw, n);
+    weights_rest<R - 1, V>(rows, a, lda, d, ldd, m, dw, ldw);
   }
 }
 
 // V panels of columns of dW, all of its rows: the panels of D stay in L1 while A and dW go by.
-template <int V, bool kHalfLast>
+template <int V>
 void weights_panels(const float* a, std::size_t lda, const float* d, std::size_t ldd, std::size_t m,
-                    std::size_t k, float* dw, std::size_t n) {
-  Columns<V, kHalfLast> columns;
-  for (int v = 0; v < V; ++v) {
-    columns.start[v] = d + panel(v);
-    columns.step[v] = ldd;
-  }
+                    std::size_t k, float* dw, std::size_t ldw) {
   std::size_t i = 0;
   for (; i + kRowBlock <= k; i += kRowBlock)
-    weights_rows<kRowBlock, V>(a + i, lda, columns, m, dw + i * n, n);
-  weights_rest<kRowBlock - 1, V>(k - i, a + i, lda, columns, m, dw + i * n, n);
+    weights_rows<kRowBlock, V>(a + i, lda, d, ldd, m, dw + i * ldw, ldw);
+  weights_rest<kRowBlock - 1, V>(k - i, a + i, lda, d, ldd, m, dw + i * ldw, ldw);
+}
+
+// At most 16 V rows of dW and R of its columns, as the transpose D^T A.
+template <int R, int V>
+void last_weights_rows(const float* a, std::size_t lda, const float* d, std::size_t ldd, std::size_t m,
+                       std::size_t count, float* dw, std::size_t ldw) {
+  alignas(64) float transposed[R][kLanes * V] = {};
+  for (std::size_t i = 0; i < count; ++i) {
+    for (std::size_t r = 0; r < R; ++r) transposed[r][i] = dw[i * ldw + r];
+  }
+  __m512 sums[R][V];
+#pragma GCC unroll 8
+  for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 4
+    for (int v = 0; v < V; ++v) sums[r][v] = _mm512_load_ps(transposed[r] + panel(v));
+  }
+  const Whole rows{a, lda, kLanes};
+  if (count == kLanes * V) {
+    multiply<R, V, false>(d, ldd, rows, m, sums);
+  } else {
+    multiply<R, V, false>(d, ldd, Some{rows, V - 1, first_lanes(count - kLanes * (V - 1))}, m, sums);
+  }
+#pragma GCC unroll 8
+  for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 4
+    for (int v = 0; v < V; ++v) _mm512_store_ps(transposed[r] + panel(v), sums[r][v]);
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    for (std::size_t r = 0; r < R; ++r) dw[i * ldw + r] = transposed[r][i];
+  }
+}
+
+template <int R, int V>
+inline void last_weights_rest(const float* a, std::size_t lda, const float* d, std::size_t ldd, std::size_t m,
+                              std::size_t count, float* dw, std::size_t ldw) {
+  if (count > kLanes * (V - 1)) {
+    last_weights_rows<R, V>(a, lda, d, ldd, m, count, dw, ldw);
+  } else if constexpr (V > 1) {
+    last_weights_rest<R, V - 1>(a, lda, d, ldd, m, count, dw, ldw);
+  }
+}
+
+// R columns of dW: one of 8, 7 .. 1 is right.
+template <int R>
+void last_weights(std::size_t columns, const float* a, std::size_t lda, const float* d, std::size_t ldd,
+                  std::size_t m, std::size_t k, float* dw, std::size_t ldw) {
+  if (columns == R) {
+    constexpr int kPanelsAtOnce = R > 4 ? 2 : 4;
+    constexpr std::size_t kRows = kLanes * kPanelsAtOnce;
+    for (std::size_t i = 0; i < k; i += kRows)
+      last_weights_rest<R, kPanelsAtOnce>(a + i, lda, d, ldd, m, k - i < kRows ? k - i : kRows, dw + i * ldw,
+                                          ldw);
+  } else if constexpr (R > 1) {
+    last_weights<R - 1>(columns, a, lda, d, ldd, m, k, dw, ldw);
+  }
+}
+
+// run<V>(first column) for groups of kMost panels while many are left, then for three or two, so that none is alone.
+template <int kMost, class Run>
+inline void for_panels(std::size_t panels, const Run& run) {
+  for (std::size_t left = panels; left > 0;) {
+    const std::size_t j = (panels - left) * kLanes;
+    if (left > 4) {
+      run.template operator()<kMost>(j);
+      left -= kMost;
+    } else if (left == 3) {
+      run.template operator()<3>(j);
+      left = 0;
+    } else if (left > 1) {
+      run.template operator()<2>(j);
+      left -= 2;
+    } else {
+      run.template operator()<1>(j);
+      left = 0;
+    }
+  }
 }
 
 }  // namespace
 
 void gemm(const float* a, std::size_t lda, std::size_t m, std::size_t k, const float* packed, std::size_t n,
           const float* bias, const float* add, float* c, std::size_t ldc, const Ahead* ahead) {
+  const PackedPanels panels(n);
   Fetch fetch(ahead, (m / kRowBlock + 1) * ((n + kPanels * kLanes - 1) / (kPanels * kLanes)));
-  for_panels<kPanels>(n, [&]<int V, bool kHalfLast>(std::size_t j) {
-    gemm_panels<V, kHalfLast>(m, a, lda, k, packed + j * k, bias ? bias + j : nullptr,
-                              add ? add + j : nullptr, c + j, ldc, fetch);
-  });
+  const auto run = [&](const auto& of_columns, std::size_t j) {
+    of_columns(m, a, lda, k, packed + j * k, bias ? bias + j : nullptr, add ? add + j : nullptr, c + j, ldc,
+               fetch);
+  };
+  for_panels<kPanels>(panels.panels, [&]<int V>(std::size_t j) { run(gemm_columns<Panels<V>>, j); });
+  if (panels.last > 0) {
+    run(panels.depths == 2   ? gemm_columns<LastColumns<2>>
+        : panels.depths == 4 ? gemm_columns<LastColumns<4>>
+        : panels.depths == 8 ? gemm_columns<LastColumns<8>>
+                             : gemm_columns<LastColumns<16>>,
+        panels.whole());
+  }
   fetch.rest();
 }
 
 void gemm_weights(const float* a, std::size_t lda, const float* d, std::size_t ldd, std::size_t m,
-                  std::size_t k, std::size_t n, float* dw) {
+                  std::size_t k, std::size_t n, float* dw, std::size_t ldw) {
   constexpr std::size_t kRowsInL1 = 128;  // of D, beside as many lines of A
-  for (std::size_t first = 0; first < m; first += kRowsInL1) {
+  const PackedPanels panels(n);
+  const std::size_t whole = panels.whole();
+  for (std::size_t first = 0; first < m; first += kRowsInL1, a += kRowsInL1 * lda, d += kRowsInL1 * ldd) {
     const std::size_t rows = first + kRowsInL1 < m ? kRowsInL1 : m - first;
-    for_panels<kGradientPanels>(n, [&]<int V, bool kHalfLast>(std::size_t j) {
-      weights_panels<V, kHalfLast>(a + first * lda, lda, d + first * ldd + j, ldd, rows, k, dw + j, n);
+    for_panels<kGradientPanels>(panels.panels, [&]<int V>(std::size_t j) {
+      weights_panels<V>(a, lda, d + j, ldd, rows, k, dw + j, ldw);
     });
+    if (panels.last > 0)
+      last_weights<static_cast<int>(kLanes) / 2>(panels.last, a, lda, d + whole, ldd, rows, k, dw + whole,
+                                                 ldw);
   }
 }
 

@@ -11,6 +11,6 @@ namespace nrec::avx512 {
 void gemm(const float* a, std::size_t lda, std::size_t m, std::size_t k, const float* packed, std::size_t n,
           const float* bias, const float* add, float* c, std::size_t ldc, const Ahead* ahead);
 void gemm_weights(const float* a, std::size_t lda, const float* d, std::size_t ldd, std::size_t m,
-                  std::size_t k, std::size_t n, float* dw);
+                  std::size_t k, std::size_t n, float* dw, std::size_t ldw);
 
 }  // namespace nrec::avx512

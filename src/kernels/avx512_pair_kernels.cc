@@ -232,11 +232,9 @@ inline void for_norm_rows(std::size_t rows, const Run& run) {
   for (; r < rows; ++r) run.template operator()<kFewRows, 1>(r);
 }
 
-void layer_norm_relu(const float* z, std::size_t rows, std::size_t width, std::size_t features, float eps,
-                     const float* gain, const float* shift, float* mean, float* rstd, float* a) {
+void layer_norm_relu(const float* z, std::size_t rows, std::size_t width, std::size_t features,
+                     const float* gain, const float* shift, const float* mean, const float* rstd, float* a) {
   for_norm_rows(rows, [&]<int R, int kRows>(std::size_t first) {
-    const float* from = z + first * width;
-    layer_norm_moments_rows<R, kRows>(from, width, features, eps, mean + first, rstd + first);
     for_columns(width, features, [&](std::size_t c, const auto& lanes) {
       const __m512 g = lanes.load(gain + c);
       const __m512 offset = lanes.load(shift + c);
@@ -358,6 +356,7 @@ PairKernels make_table() {
   table.column_moments = column_moments;
   table.batch_norm_sums = batch_norm_sums;
   table.batch_norm_backward = batch_norm_backward;
+  table.layer_norm_moments = layer_norm_moments;
   table.layer_norm_relu = layer_norm_relu;
   table.layer_norm_relu_backward = layer_norm_relu_backward;
   table.row_dots = row_dots;

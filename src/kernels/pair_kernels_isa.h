@@ -13,7 +13,7 @@ const PairKernels& pair_kernels_table();
 }
 namespace nrec::avx512 {
 const PairKernels& pair_kernels_table();
-/// The first half of layer_norm_relu: row means and 1/sd.
+/// That of the table.
 void layer_norm_moments(const float* z, std::size_t rows, std::size_t width, std::size_t features, float eps,
                         float* mean, float* rstd);
 }  // namespace nrec::avx512

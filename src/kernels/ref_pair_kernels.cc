@@ -2,48 +2,49 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/packed_panels.h"
 #include "kernels/pair_kernels_isa.h"
 
 namespace nrec::ref {
 namespace {
 
-void pack(const float* w, std::size_t k, std::size_t n, float* packed) {
-  for (std::size_t j = 0; j < n; j += kPanelColumns) {
-    for (std::size_t i = 0; i < k; ++i) {
-      for (std::size_t c = 0; c < std::min(kPanelColumns, n - j); ++c) *packed++ = w[i * n + j + c];
-    }
+void pack(const float* w, std::size_t ldw, std::size_t k, std::size_t n, float* packed) {
+  const PackedPanels panels(n);
+  std::fill_n(packed, panels.floats(k), 0.0f);
+  for (std::size_t i = 0; i < k; ++i) {
+    for (std::size_t j = 0; j < n; ++j) packed[panels.at(k, i, j)] = w[i * ldw + j];
   }
 }
 
 void pack_transposed(const float* w, std::size_t ldw, std::size_t k, std::size_t n, float* packed) {
-  for (std::size_t i = 0; i < k; i += kPanelColumns) {
-    for (std::size_t j = 0; j < n; ++j) {
-      for (std::size_t c = 0; c < std::min(kPanelColumns, k - i); ++c) *packed++ = w[(i + c) * ldw + j];
-    }
+  const PackedPanels panels(k);
+  std::fill_n(packed, panels.floats(n), 0.0f);
+  for (std::size_t i = 0; i < k; ++i) {
+    for (std::size_t j = 0; j < n; ++j) packed[panels.at(n, j, i)] = w[i * ldw + j];
   }
 }
 
 void gemm(const float* a, std::size_t lda, std::size_t m, std::size_t k, const float* packed, std::size_t n,
           const float* bias, const float* add, float* c, std::size_t ldc, const Ahead*) {
+  const PackedPanels panels(n);
   for (std::size_t r = 0; r < m; ++r) {
     for (std::size_t j = 0; j < n; ++j) {
-      const std::size_t first = j / kPanelColumns * kPanelColumns,
-                        columns = std::min(kPanelColumns, n - first);
-      const float* panel = packed + first * k + (j - first);
       double sum = (bias ? bias[j] : 0.0) + (add ? static_cast<double>(add[r * ldc + j]) : 0.0);
-      for (std::size_t i = 0; i < k; ++i) sum += static_cast<double>(a[r * lda + i]) * panel[i * columns];
+      for (std::size_t i = 0; i < k; ++i)
+        sum += static_cast<double>(a[r * lda + i]) * packed[panels.at(k, i, j)];
       c[r * ldc + j] = static_cast<float>(sum);
     }
+    std::fill(c + r * ldc + n, c + r * ldc + padded_features(n), 0.0f);
   }
 }
 
 void gemm_weights(const float* a, std::size_t lda, const float* d, std::size_t ldd, std::size_t m,
-                  std::size_t k, std::size_t n, float* dw) {
+                  std::size_t k, std::size_t n, float* dw, std::size_t ldw) {
   for (std::size_t i = 0; i < k; ++i) {
     for (std::size_t j = 0; j < n; ++j) {
-      double sum = dw[i * n + j];
+      double sum = dw[i * ldw + j];
       for (std::size_t r = 0; r < m; ++r) sum += static_cast<double>(a[r * lda + i]) * d[r * ldd + j];
-      dw[i * n + j] = static_cast<float>(sum);
+      dw[i * ldw + j] = static_cast<float>(sum);
     }
   }
 }
@@ -112,20 +113,26 @@ void batch_norm_backward(const float* z, const float* d, std::size_t rows, std::
   }
 }
 
-void layer_norm_relu(const float* z, std::size_t rows, std::size_t width, std::size_t features, float eps,
-                     const float* gain, const float* shift, float* mean, float* rstd, float* a) {
-  for (std::size_t r = 0; r < rows; ++r) {
-    const float* row = z + r * width;
+void layer_norm_moments(const float* z, std::size_t rows, std::size_t width, std::size_t features, float eps,
+                        float* mean, float* rstd) {
+  for (std::size_t r = 0; r < rows; ++r, z += width) {
     double sum = 0;
-    for (std::size_t c = 0; c < features; ++c) sum += row[c];
+    for (std::size_t c = 0; c < features; ++c) sum += z[c];
     const double centre = sum / static_cast<double>(features);
     double sum2 = 0;
-    for (std::size_t c = 0; c < features; ++c) sum2 += (row[c] - centre) * (row[c] - centre);
-    const double inverse = 1.0 / std::sqrt(sum2 / static_cast<double>(features) + eps);
+    for (std::size_t c = 0; c < features; ++c) sum2 += (z[c] - centre) * (z[c] - centre);
     mean[r] = static_cast<float>(centre);
-    rstd[r] = static_cast<float>(inverse);
+    rstd[r] = static_cast<float>(1.0 / std::sqrt(sum2 / static_cast<double>(features) + eps));
+  }
+}
+
+void layer_norm_relu(const float* z, std::size_t rows, std::size_t width, std::size_t features,
+                     const float* gain, const float* shift, const float* mean, const float* rstd, float* a) {
+  for (std::size_t r = 0; r < rows; ++r) {
+    const double centre = mean[r];
+    const double inverse = rstd[r];
     for (std::size_t c = 0; c < width; ++c) {
-      const double y = c < features ? gain[c] * (row[c] - centre) * inverse + shift[c] : 0.0;
+      const double y = c < features ? gain[c] * (z[r * width + c] - centre) * inverse + shift[c] : 0.0;
       a[r * width + c] = static_cast<float>(y > 0 ? y : 0);
     }
   }
@@ -213,6 +220,7 @@ const PairKernels& pair_kernels_table() {
                                     column_moments,
                                     batch_norm_sums,
                                     batch_norm_backward,
+                                    layer_norm_moments,
                                     layer_norm_relu,
                                     layer_norm_relu_backward,
                                     row_dots,

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "kernels/packed_panels.h"
 #include "kernels/pair_kernels_isa.h"
 
 namespace nrec::rounded {
@@ -38,15 +39,17 @@ inline std::size_t rows_that_fit(std::size_t columns) {
 using Table = const PairKernels& (*)();
 
 template <Table kBase>
-void pack(const float* w, std::size_t k, std::size_t n, float* packed) {
-  kBase().inputs.pack(w, k, n, packed);
-  round_rows(packed, k * n, 1, k * n, packed);
+void pack(const float* w, std::size_t ldw, std::size_t k, std::size_t n, float* packed) {
+  kBase().inputs.pack(w, ldw, k, n, packed);
+  const std::size_t floats = PackedPanels(n).floats(k);
+  round_rows(packed, floats, 1, floats, packed);
 }
 
 template <Table kBase>
 void pack_transposed(const float* w, std::size_t ldw, std::size_t k, std::size_t n, float* packed) {
   kBase().inputs.pack_transposed(w, ldw, k, n, packed);
-  round_rows(packed, k * n, 1, k * n, packed);
+  const std::size_t floats = PackedPanels(k).floats(n);
+  round_rows(packed, floats, 1, floats, packed);
 }
 
 template <Table kBase>
@@ -64,15 +67,15 @@ void gemm(const float* a, std::size_t lda, std::size_t m, std::size_t k, const f
 
 template <Table kBase>
 void gemm_weights(const float* a, std::size_t lda, const float* d, std::size_t ldd, std::size_t m,
-                  std::size_t k, std::size_t n, float* dw) {
+                  std::size_t k, std::size_t n, float* dw, std::size_t ldw) {
   alignas(64) float both[kMostNumbers];
-  const std::size_t step = rows_that_fit(k + n);
+  const std::size_t width = padded_features(n), step = rows_that_fit(k + width);
   for (std::size_t first = 0; first < m; first += step) {
     const std::size_t rows = m - first < step ? m - first : step;
     float* right = both + rows * k;
     round_rows(a + first * lda, lda, rows, k, both);
-    round_rows(d + first * ldd, ldd, rows, n, right);
-    kBase().inputs.gemm_weights(both, k, right, n, rows, k, n, dw);
+    round_rows(d + first * ldd, ldd, rows, width, right);
+    kBase().inputs.gemm_weights(both, k, right, width, rows, k, n, dw, ldw);
   }
 }
 
@@ -118,7 +121,8 @@ void round_layer_norm_relu(const float* z, std::size_t count, std::size_t first,
                            const float* shift, float* mean, float* rstd, float* operand) {
   alignas(64) float a[kMostNumbers];
   for (std::size_t r = 0; r < count; ++r) {
-    kBase().layer_norm_relu(z + r * width, 1, width, features, eps, gain, shift, mean + r, rstd + r, a);
+    kBase().layer_norm_moments(z + r * width, 1, width, features, eps, mean + r, rstd + r);
+    kBase().layer_norm_relu(z + r * width, 1, width, features, gain, shift, mean + r, rstd + r, a);
     keep_rows(a, width, 1, first + r, features, operand);
   }
 }
@@ -176,16 +180,15 @@ void multiply_kept(const float* operand, std::size_t rows, std::size_t columns, 
 }
 
 template <Table kBase>
-void forward(const float* operand, std::size_t rows, std::size_t features, const float* packed,
-             std::size_t width, const float* bias, const float* add, float* c, std::size_t ldc,
-             const Ahead*) {
-  multiply_kept<kBase>(operand, rows, features, features, packed, width, bias, add, c, ldc);
+void forward(const float* operand, std::size_t rows, std::size_t features, const float* packed, std::size_t,
+             const float* bias, const float* add, float* c, std::size_t ldc, const Ahead*) {
+  multiply_kept<kBase>(operand, rows, features, features, packed, features, bias, add, c, ldc);
 }
 
 template <Table kBase>
 void backward(const float* left, std::size_t rows, std::size_t features, std::size_t width,
               const float* packed_transposed, float* e, std::size_t lde, const Ahead*) {
-  multiply_kept<kBase>(left, rows, width, features, packed_transposed, width, nullptr, nullptr, e, lde);
+  multiply_kept<kBase>(left, rows, width, features, packed_transposed, features, nullptr, nullptr, e, lde);
 }
 
 template <Table kBase>
@@ -197,7 +200,8 @@ void weights(const float* kept, const float* right, std::size_t m, std::size_t f
     const std::size_t rows = m - first < step ? m - first : step;
     kept_rows(kept, first, rows, features, both);
     kept_rows(right, first, rows, width, both + rows * features);
-    kBase().inputs.gemm_weights(both, features, both + rows * features, width, rows, features, width, dw);
+    kBase().inputs.gemm_weights(both, features, both + rows * features, width, rows, features, features, dw,
+                                width);
   }
 }
 

@@ -20,6 +20,20 @@ static inline float horizontal_sum(__m256 v) {
   return _mm_cvtss_f32(s);
 }
 
+/// Sums of each kDepths (2, 4, 8 or 16) neighbours of sixteen numbers, in the first lanes; zeros behind them.
+template <int kDepths>
+static inline __m256 neighbour_sums(__m256 low, __m256 high) {
+  const __m256 twos = _mm256_hadd_ps(low, high);  // 0-3 of low, of high, 4-7 of low, of high
+  if constexpr (kDepths == 2)
+    return _mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(twos), _MM_SHUFFLE(3, 1, 2, 0)));
+  const __m256 fours = _mm256_hadd_ps(twos, _mm256_setzero_ps());  // low, high, 0, 0 of either half
+  if constexpr (kDepths == 4)
+    return _mm256_permutevar8x32_ps(fours, _mm256_setr_epi32(0, 4, 1, 5, 2, 2, 2, 2));
+  const __m128 eights = _mm_add_ps(_mm256_castps256_ps128(fours), _mm256_extractf128_ps(fours, 1));
+  if constexpr (kDepths == 8) return _mm256_zextps128_ps256(eights);
+  return _mm256_zextps128_ps256(_mm_hadd_ps(eights, _mm_setzero_ps()));
+}
+
 /// The way back of layer norm for one row: dz = d / sd + constant + slope (z - mean), from the sums of d and of d xhat.
 struct LayerNormTerms {
   float constant, slope;

@@ -192,8 +192,8 @@ void PairEngine::input_rows(const PairNetwork& network, const PairBatch& batch) 
     pool_.run((rows.rows + kRows - 1) / kRows, [&](std::size_t task, int) {
       const std::size_t first = task * kRows;
       kernels_.inputs.gemm(rows.data + first * rows.stride, rows.stride, std::min(kRows, rows.rows - first),
-                           rows.cols, packed.data(), width_, bias, nullptr, out.data() + first * width_,
-                           width_, nullptr);
+                           rows.cols, packed.data(), network.shape().hidden_features, bias, nullptr,
+                           out.data() + first * width_, width_, nullptr);
     });
   };
   project(batch.theta, packed_.theta_in, nullptr, u_);
@@ -224,8 +224,9 @@ void PairEngine::input_backward(const PairNetwork& network, const PairBatch& bat
     for (const std::uint32_t candidate : batch.candidates.row(b).subspan(first, columns))
       theta = std::copy_n(batch.theta.data + candidate * batch.theta.stride, dim, theta);
   });
-  kernels_.inputs.gemm_weights(scratch.theta_rows.data(), dim, dz, width_, part.count, dim, width_,
-                               lane.gradient.data() + network.theta_in());
+  kernels_.inputs.gemm_weights(scratch.theta_rows.data(), dim, dz, width_, part.count, dim,
+                               network.shape().hidden_features, lane.gradient.data() + network.theta_in(),
+                               width_);
 }
 
 double PairEngine::row_losses(std::size_t first, std::size_t count, const RowLoss& loss, const float* logits,
@@ -279,8 +280,8 @@ void PairEngine::finish_gradient(const PairNetwork& network, const PairBatch& ba
   pool_.run((batch.x.cols + kColumns - 1) / kColumns, [&](std::size_t task, int) {
     const std::size_t first = task * kColumns;
     kernels_.inputs.gemm_weights(batch.x.data + first, batch.x.stride, d_v_.data(), width_, batch.x.rows,
-                                 std::min(kColumns, batch.x.cols - first), width_,
-                                 gradient.data() + network.x_in() + first * width_);
+                                 std::min(kColumns, batch.x.cols - first), network.shape().hidden_features,
+                                 gradient.data() + network.x_in() + first * width_, width_);
   });
 }
 

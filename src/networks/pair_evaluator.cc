@@ -80,7 +80,8 @@ struct PairEvaluator::State {
   /// Input layer of a tile against row `x_row` of x.
   void input(MatrixView<const float> theta, std::size_t x_row, float* z) const {
     kernels.inputs.gemm(theta.data, theta.stride, theta.rows, theta.cols, packed.theta_in.data(),
-                        network.width(), v.row(x_row).data(), nullptr, z, network.width(), nullptr);
+                        network.shape().hidden_features, v.row(x_row).data(), nullptr, z, network.width(),
+                        nullptr);
   }
 
   void tile(MatrixView<const float> theta, double* logits, const Scratch& s) const {
@@ -99,11 +100,10 @@ struct PairEvaluator::State {
     if (!way_back.empty()) return;
     const std::size_t width = network.width();
     packed.pack(network, kernels, true);
-    std::vector<float> padded(padded_dim() * width);
-    std::copy_n(network.weights().data() + network.theta_in(), network.shape().dim_theta * width,
-                padded.data());
-    theta_in_back.resize(packed_floats(width, padded_dim()));
-    kernels.inputs.pack_transposed(padded.data(), width, padded_dim(), width, theta_in_back.data());
+    const std::size_t dim = network.shape().dim_theta, features = network.shape().hidden_features;
+    theta_in_back.resize(packed_floats(features, dim));
+    kernels.inputs.pack_transposed(network.weights().data() + network.theta_in(), width, dim, features,
+                                   theta_in_back.data());
     for (int worker = 0; worker < pool.num_threads(); ++worker)
       way_back.push_back(Scratch::with_way_back(kernels, network.shape().num_blocks, width, padded_dim()));
   }
@@ -120,8 +120,9 @@ struct PairEvaluator::State {
       input(theta, x_row, s.buffers.z[0]);
       pass.forward(theta.rows, s.buffers, of_row);
       pass.backward(theta.rows, s.buffers, ones.data(), nullptr, [](const tile::Part&) {});
-      kernels.inputs.gemm(s.buffers.dz, width, theta.rows, width, theta_in_back.data(), padded_dim(), nullptr,
-                          nullptr, s.d_theta, padded_dim(), nullptr);
+      kernels.inputs.gemm(s.buffers.dz, width, theta.rows, network.shape().hidden_features,
+                          theta_in_back.data(), theta.cols, nullptr, nullptr, s.d_theta, padded_dim(),
+                          nullptr);
       for (std::size_t r = 0; r < theta.rows; ++r) {
         logits[r] += static_cast<double>(of_row[r]);
         for (std::size_t k = 0; k < theta.cols; ++k)
@@ -155,9 +156,9 @@ PairEvaluator::PairEvaluator(const PairNetwork& network, MatrixView<const float>
   s.packed.pack(s.network, s.kernels, false);
   const std::size_t width = s.network.width();
   s.v = Matrix<float>(x.rows, width);
-  s.kernels.inputs.gemm(x.data, x.stride, x.rows, x.cols, s.packed.x_in.data(), width,
-                        s.network.weights().data() + s.network.bias_in(), nullptr, s.v.values().data(), width,
-                        nullptr);
+  s.kernels.inputs.gemm(x.data, x.stride, x.rows, x.cols, s.packed.x_in.data(),
+                        s.network.shape().hidden_features, s.network.weights().data() + s.network.bias_in(),
+                        nullptr, s.v.values().data(), width, nullptr);
   for (int worker = 0; worker < pool.num_threads(); ++worker)
     s.scratch.push_back(Scratch::forward_only(s.kernels, s.network.shape().num_blocks, width));
 }

@@ -11,16 +11,16 @@ void PackedNetwork::pack(const PairNetwork& network, const PairKernels& kernels,
   const float* w = network.weights().data();
   blocks.resize(shape.num_blocks);
   zeros.assign(width, 0.0f);
-  // Padding features are zero: products of hidden layers do not sum over them.
+  // Padding features are zero: products neither sum over them nor compute them.
   const std::size_t features = shape.hidden_features;
   const auto pack_rows = [&](const MatrixProducts& of, AlignedVector<float>& packed, std::size_t offset,
                              std::size_t rows) {
-    packed.resize(packed_floats(rows, width));
-    of.pack(w + offset, rows, width, packed.data());
+    packed.resize(packed_floats(rows, features));
+    of.pack(w + offset, width, rows, features, packed.data());
   };
   const auto pack_back = [&](AlignedVector<float>& packed, std::size_t offset) {
-    packed.resize(packed_floats(features, width));
-    kernels.hidden.pack_transposed(w + offset, width, width, features, packed.data());
+    packed.resize(packed_floats(features, features));
+    kernels.hidden.pack_transposed(w + offset, width, features, features, packed.data());
   };
   pack_rows(kernels.inputs, theta_in, network.theta_in(), shape.dim_theta);
   pack_rows(kernels.inputs, x_in, network.x_in(), shape.dim_x);
@@ -69,28 +69,40 @@ std::size_t layer_number(std::size_t i, int which) { return 2 * i + static_cast<
 
 }  // namespace
 
-void Pass::activate(std::size_t i, int which, const Part& part, const Buffers& b) const {
+Pass::Input Pass::input(std::size_t i, int which, const Part& part, const Buffers& b) const {
   const PackedNetwork::Block& block = p_.blocks[i];
+  const std::size_t norm_row = layer_number(i, which) * part.rows + part.first;
+  return {which ? t(i, part, b) : z(i, part, b), block.scale[which].data(), block.shift[which].data(),
+          b.row_mean + norm_row, b.row_rstd + norm_row};
+}
+
+void Pass::activate(std::size_t i, int which, const Part& part, const Buffers& b) const {
   const std::size_t width = n_.width();
   const bool layer_norm = n_.shape().norm == Norm::layer;
-  const float *input = which ? t(i, part, b) : z(i, part, b), *scale = block.scale[which].data(),
-              *shift = block.shift[which].data();
-  const std::size_t norm_row = layer_number(i, which) * part.rows + part.first;
-  float *mean = b.row_mean + norm_row, *rstd = b.row_rstd + norm_row;
+  const Input in = input(i, which, part, b);
   constexpr float kEps = PairNetwork::kLayerNormEps;
   if (!k_.rounded) {
-    if (!layer_norm) return k_.affine_relu(input, part.count, width, scale, shift, b.a);
-    return k_.layer_norm_relu(input, part.count, width, features(), kEps, scale, shift, mean, rstd, b.a);
+    if (layer_norm) k_.layer_norm_moments(in.rows, part.count, width, features(), kEps, in.mean, in.rstd);
+    return activate_again(i, which, part, b);
   }
   for_row_blocks(part.count, [&](std::size_t first, std::size_t count) {
-    const float* rows = input + first * width;
+    const float* rows = in.rows + first * width;
     if (!layer_norm) {
-      return k_.rounded->round_affine_relu(rows, count, first, part.count, features(), width, scale, shift,
-                                           b.operand);
+      return k_.rounded->round_affine_relu(rows, count, first, part.count, features(), width, in.scale,
+                                           in.shift, b.operand);
     }
-    k_.rounded->round_layer_norm_relu(rows, count, first, part.count, features(), width, kEps, scale, shift,
-                                      mean + first, rstd + first, b.operand);
+    k_.rounded->round_layer_norm_relu(rows, count, first, part.count, features(), width, kEps, in.scale,
+                                      in.shift, in.mean + first, in.rstd + first, b.operand);
   });
+}
+
+void Pass::activate_again(std::size_t i, int which, const Part& part, const Buffers& b) const {
+  const std::size_t width = n_.width();
+  const Input in = input(i, which, part, b);
+  if (n_.shape().norm == Norm::layer)
+    return k_.layer_norm_relu(in.rows, part.count, width, features(), in.scale, in.shift, in.mean, in.rstd,
+                              b.a);
+  k_.affine_relu(in.rows, part.count, width, in.scale, in.shift, b.a);
 }
 
 void Pass::first_linear(std::size_t i, const Part& part, const Buffers& b) const {
@@ -102,7 +114,8 @@ void Pass::first_linear(std::size_t i, const Part& part, const Buffers& b) const
     k_.rounded->forward(b.operand, part.count, features(), packed, width, bias, nullptr, out, width,
                         &b.ahead);
   } else {
-    k_.hidden.gemm(b.a, width, part.count, features(), packed, width, bias, nullptr, out, width, &b.ahead);
+    k_.hidden.gemm(b.a, width, part.count, features(), packed, features(), bias, nullptr, out, width,
+                   &b.ahead);
   }
 }
 
@@ -115,7 +128,8 @@ void Pass::second_linear(std::size_t i, const Part& part, const Buffers& b) cons
   if (k_.rounded) {
     k_.rounded->forward(b.operand, part.count, features(), packed, width, bias, stream, out, width, &b.ahead);
   } else {
-    k_.hidden.gemm(b.a, width, part.count, features(), packed, width, bias, stream, out, width, &b.ahead);
+    k_.hidden.gemm(b.a, width, part.count, features(), packed, features(), bias, stream, out, width,
+                   &b.ahead);
   }
 }
 
@@ -159,11 +173,11 @@ void Pass::linear_backward(std::size_t i, int which, const Part& part, const Buf
     return;
   }
   if (gradient) {
-    k_.hidden.gemm_weights(b.a, width, d, width, part.count, features(), width,
-                           gradient + (which ? at.w2 : at.w1));
+    k_.hidden.gemm_weights(b.a, width, d, width, part.count, features(), features(),
+                           gradient + (which ? at.w2 : at.w1), width);
     k_.column_sums(d, part.count, width, gradient + bias);
   }
-  k_.hidden.gemm(d, width, part.count, features(), packed, width, nullptr, nullptr, e, width, &b.ahead);
+  k_.hidden.gemm(d, width, part.count, features(), packed, features(), nullptr, nullptr, e, width, &b.ahead);
 }
 
 void Pass::weights_backward(std::size_t i, int which, std::size_t rows, const Buffers& b,
@@ -237,7 +251,7 @@ void Pass::forward(std::size_t rows, const Buffers& b, float* logits) const {
 void Pass::block_backward(std::size_t i, const Part& part, const Buffers& b, float* gradient) const {
   const bool again = gradient && !k_.rounded;  // operands are kept
   for (const int which : {1, 0}) {
-    if (again) activate(i, which, part, b);
+    if (again) activate_again(i, which, part, b);
     linear_backward(i, which, part, b, gradient);
     activate_backward(i, which, part, b, gradient);
   }

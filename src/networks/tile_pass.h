@@ -109,6 +109,8 @@ class Pass {
 
   /// a = relu(norm(input of linear layer `which` of block i)), or `operand`.
   void activate(std::size_t i, int which, const Part& part, const Buffers& b) const;
+  /// `a` a second time.
+  void activate_again(std::size_t i, int which, const Part& part, const Buffers& b) const;
   void first_linear(std::size_t i, const Part& part, const Buffers& b) const;
   void second_linear(std::size_t i, const Part& part, const Buffers& b) const;
   /// logits: those of the tile.
@@ -147,6 +149,12 @@ class Pass {
   }
 
  private:
+  /// Where the input of linear layer `which` of block i is, and its norm.
+  struct Input {
+    const float *rows, *scale, *shift;
+    float *mean, *rstd;
+  };
+  Input input(std::size_t i, int which, const Part& part, const Buffers& b) const;
   void block_backward(std::size_t i, const Part& part, const Buffers& b, float* gradient) const;
   /// Of some rows of a part.
   void activate_backward_rows(std::size_t i, int which, const Part& some, const float* input, float* d,

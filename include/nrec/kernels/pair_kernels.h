@@ -8,7 +8,7 @@ namespace nrec {
 
 /// Widths of feature rows are padded to a multiple of this, so that every kernel works on whole registers of AVX2.
 inline constexpr std::size_t kFeatureBlock = 8;
-/// Columns of a panel of packed weights; the last one is as wide as what is left.
+/// Columns of a panel of packed weights.
 inline constexpr std::size_t kPanelColumns = 16;
 inline constexpr std::size_t padded_features(std::size_t width) {
   return (width + kFeatureBlock - 1) / kFeatureBlock * kFeatureBlock;
@@ -16,9 +16,10 @@ inline constexpr std::size_t padded_features(std::size_t width) {
 
 /// Room for the packed form of W[k, n], whatever the table, as a number of floats.
 inline constexpr std::size_t packed_floats(std::size_t k, std::size_t n) {
-  // bf16 pairs of 32 rows by 16 columns take half of the whole tiles; panels of floats never more than k n.
-  const std::size_t tiles = (k + 31) / 32 * 32 * ((n + 15) / 16 * 16) / 2;
-  return tiles > k * n ? tiles : k * n;
+  // bf16 pairs of 32 rows by 16 columns take half of the whole tiles; panels of floats have no more than these zeros around.
+  const std::size_t columns = (n + 15) / 16 * 16;
+  const std::size_t tiles = (k + 31) / 32 * 32 * columns / 2, panels = k * columns + 16;
+  return tiles > panels ? tiles : panels;
 }
 
 /// Memory that is wanted soon. A product that is given it may fetch it into the second cache while it computes: what goes through
@@ -32,21 +33,21 @@ struct Ahead {
   mutable std::size_t fetched = 0;  // floats
 };
 
-/// Products with the weights of a layer. `packed` holds packed_floats(k, n) and is read by the table that made it.
+/// Products with the weights of a layer. `packed` holds packed_floats(k, n) and is read by the table that made it. Rows of n columns have
+/// room for padded_features(n): there add, bias, D and W have zeros, and C and dW get zeros.
 struct MatrixProducts {
-  /// packed = W[k, n]; in float32 in panels of kPanelColumns columns: packed[panel][k][columns of the panel].
-  void (*pack)(const float* w, std::size_t k, std::size_t n, float* packed);
-  /// packed = transpose of W[k, n], that is the panels of an [n, k] matrix: packed_floats(n, k). ldw >= n.
+  /// packed = W[k, n], rows ldw apart.
+  void (*pack)(const float* w, std::size_t ldw, std::size_t k, std::size_t n, float* packed);
+  /// packed = transpose of W[k, n], that is an [n, k] matrix: packed_floats(n, k).
   void (*pack_transposed)(const float* w, std::size_t ldw, std::size_t k, std::size_t n, float* packed);
 
-  /// C[m, n] = A[m, k] W + bias + add. bias, add and ahead may be null; rows of add are ldc apart as those of C, and it may be C. lda >= k,
-  /// ldc >= n.
+  /// C[m, n] = A[m, k] W + bias + add. bias, add and ahead may be null; rows of add are ldc apart as those of C, and it may be C. lda >= k.
   void (*gemm)(const float* a, std::size_t lda, std::size_t m, std::size_t k, const float* packed,
                std::size_t n, const float* bias, const float* add, float* c, std::size_t ldc,
                const Ahead* ahead);
   /// dW[k, n] += A[m, k]^T D[m, n].
   void (*gemm_weights)(const float* a, std::size_t lda, const float* d, std::size_t ldd, std::size_t m,
-                       std::size_t k, std::size_t n, float* dw);
+                       std::size_t k, std::size_t n, float* dw, std::size_t ldw);
 };
 
 /// Room for a matrix that a RoundedLayer has rounded, as a number of floats.
@@ -76,7 +77,7 @@ struct RoundedLayer {
   void (*round_affine_relu)(const float* z, std::size_t count, std::size_t first, std::size_t rows,
                             std::size_t features, std::size_t width, const float* scale, const float* shift,
                             float* operand);
-  /// The same of PairKernels::layer_norm_relu; mean and rstd have the rows of z.
+  /// The same of PairKernels::layer_norm_moments and layer_norm_relu; mean and rstd have the rows of z.
   void (*round_layer_norm_relu)(const float* z, std::size_t count, std::size_t first, std::size_t rows,
                                 std::size_t features, std::size_t width, float eps, const float* gain,
                                 const float* shift, float* mean, float* rstd, float* operand);
@@ -93,7 +94,7 @@ struct RoundedLayer {
   /// in round_affine_relu().
   void (*round_gradient)(const float* d, std::size_t ldd, std::size_t count, std::size_t first, std::size_t m,
                          std::size_t width, std::size_t start, float* left, float* right, float* db);
-  /// E[rows, width] = D W^T for the rows that are in `left`, from pack_transposed(W, width, width, features).
+  /// E[rows, width] = D W^T for the rows that are in `left`, from pack_transposed(W, width, features, features).
   void (*backward)(const float* left, std::size_t rows, std::size_t features, std::size_t width,
                    const float* packed_transposed, float* e, std::size_t lde, const Ahead* ahead);
   /// Backward of a = max(0, z) in front of the layer: d *= mask; if dz is not null, dz += d; [rows, width] each.
@@ -140,10 +141,12 @@ struct PairKernels {
                               const float* c0, const float* c1, const float* c2, const float* mean,
                               bool accumulate, float* dz);
 
+  /// Of the first `features` columns of each row: mean and rstd = 1 / sqrt(variance + eps), for layer norm and its way back.
+  void (*layer_norm_moments)(const float* z, std::size_t rows, std::size_t width, std::size_t features,
+                             float eps, float* mean, float* rstd);
   /// a = max(0, gain (z - row mean) / row sd + shift) over the first `features` columns; padding columns become 0.
-  /// Keeps row mean and 1/sd for the way back.
   void (*layer_norm_relu)(const float* z, std::size_t rows, std::size_t width, std::size_t features,
-                          float eps, const float* gain, const float* shift, float* mean, float* rstd,
+                          const float* gain, const float* shift, const float* mean, const float* rstd,
                           float* a);
   /// Backward of the above: dz += ...; dgain, dshift += sums over rows. d is overwritten.
   void (*layer_norm_relu_backward)(const float* z, std::size_t rows, std::size_t width, std::size_t features,

@@ -54,7 +54,7 @@ TEST_P(Bf16Products, AreThoseOfRoundedOperands) {
       const auto c = random_floats(m * ldc, 5), d = random_floats(m * ldc, 6);
       const auto dw = random_floats(k * n, 7), back = random_floats(n * k, 8);
       std::vector<float> packed(packed_floats(k, n)), packed_back(packed_floats(k, n));
-      fast_->hidden.pack(w.data(), k, n, packed.data());
+      fast_->hidden.pack(w.data(), n, k, n, packed.data());
       fast_->hidden.pack_transposed(back.data(), k, n, k, packed_back.data());  // a [k, n] matrix, too
       for (const Addend which : kAddends) {
         for (const float* b : {static_cast<const float*>(nullptr), bias.data()}) {
@@ -71,12 +71,34 @@ TEST_P(Bf16Products, AreThoseOfRoundedOperands) {
       expect_close(actual, product(a, lda, m, k, transpose(back, n, k, k), n, c, ldc, nullptr, nullptr), 1e-6,
                    "gemm of a transpose");
       auto gradient = dw;
-      fast_->hidden.gemm_weights(a.data(), lda, d.data(), ldc, m, k, n, gradient.data());
+      fast_->hidden.gemm_weights(a.data(), lda, d.data(), ldc, m, k, n, gradient.data(), n);
       std::vector<float> dense(m * n);
       for (std::size_t r = 0; r < m; ++r) std::copy_n(d.data() + r * ldc, n, dense.data() + r * n);
       expect_close(gradient, product(transpose(a, m, k, lda), m, k, m, dense, n, dw, n, nullptr, &dw), 2e-6,
                    "gemm_weights");
     }
+  }
+}
+
+TEST_P(Bf16Products, PaddingColumnsAreNotComputed) {
+  const std::size_t m = 45, k = 50, width = 56;
+  for (const std::size_t n : {50u, 49u, 56u}) {
+    auto w = random_floats(k * width, 1), bias = random_floats(width, 2), d = random_floats(m * width, 3);
+    const auto clear = [&](std::vector<float>& rows) {
+      for (std::size_t i = 0; i < rows.size(); ++i) {
+        if (i % width >= n) rows[i] = 0.0f;
+      }
+    };
+    for (std::vector<float>* rows : {&w, &bias, &d}) clear(*rows);
+    const auto a = random_floats(m * k, 4);
+    std::vector<float> packed(packed_floats(k, n)), c(m * width, 7.0f), dw(k * width);
+    fast_->hidden.pack(w.data(), width, k, n, packed.data());
+    fast_->hidden.gemm(a.data(), k, m, k, packed.data(), n, bias.data(), d.data(), c.data(), width, nullptr);
+    expect_close(c, product(a, k, m, k, w, width, c, width, bias.data(), &d), 1e-6, "gemm");
+    fast_->hidden.gemm_weights(a.data(), k, d.data(), width, m, k, n, dw.data(), width);
+    expect_close(dw, product(transpose(a, m, k, k), m, k, m, d, width, dw, width, nullptr, nullptr), 2e-6,
+                 "gemm_weights");
+    for (std::size_t i = 0; i < c.size(); ++i) ASSERT_TRUE(i % width < n || c[i] == 0.0f);
   }
 }
 
@@ -127,18 +149,19 @@ TEST_P(Bf16Products, LayersRoundOnceWhatTheyUseTwice) {
     for (const auto& [k, n] :
          {std::pair<std::size_t, std::size_t>{1, 8}, {8, 8}, {50, 56}, {65, 72}, {128, 128}}) {
       const std::size_t ldc = n + 16, lde = n + 8;
-      // Padding features of A are not seen, those of D and W are zeros.
-      const auto z = random_floats(m * n, m), bias = random_floats(n, n), add = random_floats(m * ldc, 5);
-      const auto a = rectified(z);
-      auto d = random_floats(m * ldc, 6), w = random_floats(n * n, k);
+      // Padding features of A are not seen, all others are zeros.
+      const auto z = random_floats(m * n, m), a = rectified(z);
+      auto d = random_floats(m * ldc, 6), w = random_floats(n * n, k), bias = random_floats(n, n),
+           add = random_floats(m * ldc, 5);
       for (std::size_t j = k; j < n; ++j) {
-        for (std::size_t r = 0; r < m; ++r) d[r * ldc + j] = 0.0f;
+        bias[j] = 0.0f;
+        for (std::size_t r = 0; r < m; ++r) d[r * ldc + j] = add[r * ldc + j] = 0.0f;
         for (std::size_t i = 0; i < n; ++i) w[i * n + j] = w[j * n + i] = 0.0f;
       }
       const auto dw = random_floats(k * n, 7), rest = random_floats(m * lde, 8), db = random_floats(n, 9);
       std::vector<float> packed(packed_floats(k, n)), packed_back(packed_floats(k, n));
-      fast_->hidden.pack(w.data(), k, n, packed.data());
-      fast_->hidden.pack_transposed(w.data(), n, n, k, packed_back.data());
+      fast_->hidden.pack(w.data(), n, k, k, packed.data());
+      fast_->hidden.pack_transposed(w.data(), n, k, k, packed_back.data());
       auto c = add, gradient = dw, e = rest, sums = db;
       layer.begin();
       layer.forward(round_relu(layer, z.data(), m, k, n).data(), m, k, packed.data(), n, bias.data(),
@@ -205,7 +228,8 @@ TEST_P(Bf16Products, ActivationsAreThoseOfTheTableRounded) {
         if (!layer_norm) z[0] = std::nanf("");  // max(0, NaN) is 0
         std::vector<float> a(m * n), mean(m), rstd(m), expected_mean(m), expected_rstd(m);
         if (layer_norm) {
-          fast_->layer_norm_relu(z.data(), m, n, k, eps, scale.data(), shift.data(), expected_mean.data(),
+          fast_->layer_norm_moments(z.data(), m, n, k, eps, expected_mean.data(), expected_rstd.data());
+          fast_->layer_norm_relu(z.data(), m, n, k, scale.data(), shift.data(), expected_mean.data(),
                                  expected_rstd.data(), a.data());
         } else {
           fast_->affine_relu(z.data(), m, n, scale.data(), shift.data(), a.data());
@@ -242,7 +266,7 @@ TEST_P(Bf16Products, RowsHaveTheSameBitsInBlocksOfAnySize) {
   const auto a = random_floats(m * n, 1), w = random_floats(n * n, 2), bias = random_floats(n, 3);
   const auto more = random_floats(m * n, 4);
   std::vector<float> packed(packed_floats(n, n));
-  fast_->hidden.pack(w.data(), n, n, packed.data());
+  fast_->hidden.pack(w.data(), n, n, n, packed.data());
   const auto rows_from = [&](std::size_t first, std::size_t rows, const float* b, bool add, bool in_place) {
     std::vector<float> c(more.begin() + static_cast<std::ptrdiff_t>(first * n),
                          more.begin() + static_cast<std::ptrdiff_t>((first + rows) * n));
@@ -276,7 +300,7 @@ TEST_P(Bf16Products, LayersMayNestAndHoldOtherProducts) {
   const std::size_t m = 5, n = 32;
   const auto a = rectified(random_floats(m * n, 1)), w = random_floats(n * n, 2);
   std::vector<float> packed(packed_floats(n, n)), c(m * n), expected(m * n);
-  fast_->hidden.pack(w.data(), n, n, packed.data());
+  fast_->hidden.pack(w.data(), n, n, n, packed.data());
   fast_->hidden.gemm(a.data(), n, m, n, packed.data(), n, nullptr, nullptr, expected.data(), n, nullptr);
   layer.begin();
   layer.begin();
@@ -293,7 +317,7 @@ TEST_P(Bf16Products, DeepProductsAreWhole) {
   const std::size_t m = 3, k = 2056, n = 8;  // more than any table rounds at once
   const auto a = random_floats(m * k, 1), w = random_floats(k * n, 2), c = random_floats(m * n, 3);
   std::vector<float> packed(packed_floats(k, n));
-  fast_->hidden.pack(w.data(), k, n, packed.data());
+  fast_->hidden.pack(w.data(), n, k, n, packed.data());
   auto actual = c;
   fast_->hidden.gemm(a.data(), k, m, k, packed.data(), n, nullptr, c.data(), actual.data(), n, nullptr);
   expect_close(actual, product(a, k, m, k, w, n, c, n, nullptr, &c), 2e-6, "gemm");
@@ -305,7 +329,7 @@ TEST_P(Bf16Products, TiesGoToEvenSubnormalsToZeroAndNanStays) {
       1.0f + 0x1p-8f, 1.0f + 0x3p-8f, 1.0f + 0x1p-8f + 0x1p-20f, tiny, nan, 2.0f, 0, 0};
   std::vector<float> identity(64), packed(packed_floats(8, 8)), c(16);
   for (std::size_t i = 0; i < 8; ++i) identity[i * 9] = i == 3 ? 0x1p100f : 1.0f;
-  fast_->hidden.pack(identity.data(), 8, 8, packed.data());
+  fast_->hidden.pack(identity.data(), 8, 8, 8, packed.data());
   std::vector<float> without_nan = a;
   without_nan[4] = 0.0f;
   std::vector<float> rows = without_nan;

@@ -8,35 +8,53 @@
 namespace nrec {
 namespace {
 
+/// Real columns of rows with zeros behind them, up to whole blocks.
+std::vector<float> padded_rows(std::size_t rows, std::size_t columns, std::size_t stride, unsigned seed) {
+  auto values = random_floats(rows * stride, seed);
+  for (std::size_t r = 0; r < rows; ++r) {
+    for (std::size_t c = columns; c < padded_features(columns); ++c) values[r * stride + c] = 0.0f;
+  }
+  return values;
+}
+
+constexpr std::size_t kColumns[] = {1,  2,  3,  4,  5,  7,  8,  9,  15, 16, 17,
+                                    18, 24, 33, 40, 50, 56, 57, 64, 85, 112};
+
 TEST_P(PairKernelParity, PackingIsTheSameToTheBit) {
-  for (const auto& [k, n] :
-       {std::pair<std::size_t, std::size_t>{1, 32}, {5, 32}, {16, 32}, {48, 32}, {8, 8}, {24, 40}}) {
-    const auto w = random_floats(k * n, k);
-    std::vector<float> a(k * n), b(k * n);
-    ref_.inputs.pack(w.data(), k, n, a.data());
-    fast_->inputs.pack(w.data(), k, n, b.data());
-    EXPECT_EQ(a, b);
-    if (k % kFeatureBlock == 0) {
-      ref_.inputs.pack_transposed(w.data(), n, k, n, a.data());
-      fast_->inputs.pack_transposed(w.data(), n, k, n, b.data());
+  for (const std::size_t k : {1u, 5u, 16u, 23u, 48u}) {
+    for (const std::size_t n : kColumns) {
+      const std::size_t ldw = padded_features(n) + 8;
+      const auto w = padded_rows(k, n, ldw, static_cast<unsigned>(k));
+      std::vector<float> a(packed_floats(k, n)), b(packed_floats(k, n));
+      ref_.inputs.pack(w.data(), ldw, k, n, a.data());
+      fast_->inputs.pack(w.data(), ldw, k, n, b.data());
       EXPECT_EQ(a, b);
+      std::vector<float> back(n * k), of_back(packed_floats(n, k));
+      for (std::size_t i = 0; i < k; ++i) {
+        for (std::size_t j = 0; j < n; ++j) back[j * k + i] = w[i * ldw + j];
+      }
+      ref_.inputs.pack(back.data(), k, n, k, of_back.data());
+      for (const PairKernels* kernels : {&ref_, fast_}) {
+        std::vector<float> transposed(packed_floats(n, k));
+        kernels->inputs.pack_transposed(w.data(), ldw, k, n, transposed.data());
+        EXPECT_EQ(transposed, of_back);
+      }
     }
   }
 }
 
 TEST_P(PairKernelParity, MatrixProducts) {
-  for (const std::size_t m : {1u, 2u, 3u, 4u, 5u, 6u, 7u, 23u, 47u, 48u, 49u, 101u, 107u}) {
-    for (const std::size_t k : {1u, 7u, 23u, 64u}) {
-      for (const std::size_t n : {8u, 16u, 24u, 40u, 56u, 64u}) {
-        const std::size_t lda = k + 3;
-        const std::size_t ldc = n + 16;
+  for (const std::size_t m : {1u, 2u, 3u, 4u, 5u, 6u, 7u, 8u, 23u, 47u, 48u, 49u, 107u, 131u}) {
+    for (const std::size_t k : {1u, 7u, 16u, 23u, 50u, 64u}) {
+      for (const std::size_t n : kColumns) {
+        const std::size_t lda = k + 3, ldc = padded_features(n) + 16, ldw = padded_features(n) + 8;
         const auto a = random_floats(m * lda, m);
-        const auto w = random_floats(k * n, k);
-        const auto bias = random_floats(n, n);
-        const auto c = random_floats(m * ldc, 5);
-        std::vector<float> packed(k * n);
-        ref_.inputs.pack(w.data(), k, n, packed.data());
-        const auto other = random_floats(m * ldc, 9);
+        const auto w = padded_rows(k, n, ldw, static_cast<unsigned>(k));
+        const auto bias = padded_rows(1, n, padded_features(n), static_cast<unsigned>(n));
+        const auto c = padded_rows(m, n, ldc, 5);
+        std::vector<float> packed(packed_floats(k, n));
+        ref_.inputs.pack(w.data(), ldw, k, n, packed.data());
+        const auto other = padded_rows(m, n, ldc, 9);
         for (const Addend which : kAddends) {
           for (const float* b : {static_cast<const float*>(nullptr), bias.data()}) {
             auto c_ref = c, c_fast = c;
@@ -47,13 +65,52 @@ TEST_P(PairKernelParity, MatrixProducts) {
             expect_close(c_fast, c_ref, 1e-6, "gemm");
           }
         }
-        const auto d = random_floats(m * ldc, 6);
-        auto dw_ref = random_floats(k * n, 7);
+        const auto d = padded_rows(m, n, ldc, 6);
+        auto dw_ref = padded_rows(k, n, ldw, 7);
         auto dw_fast = dw_ref;
-        ref_.inputs.gemm_weights(a.data(), lda, d.data(), ldc, m, k, n, dw_ref.data());
-        fast_->inputs.gemm_weights(a.data(), lda, d.data(), ldc, m, k, n, dw_fast.data());
+        ref_.inputs.gemm_weights(a.data(), lda, d.data(), ldc, m, k, n, dw_ref.data(), ldw);
+        fast_->inputs.gemm_weights(a.data(), lda, d.data(), ldc, m, k, n, dw_fast.data(), ldw);
         expect_close(dw_fast, dw_ref, 2e-6, "gemm_weights");
       }
+    }
+  }
+}
+
+TEST(PairKernels, TheReferenceMultipliesAsWritten) {
+  const PairKernels& ref = pair_kernels("ref");
+  for (const std::size_t n : {3u, 16u, 18u, 25u}) {
+    const std::size_t m = 3, k = 5, width = padded_features(n);
+    const auto a = random_floats(m * k, 1), w = padded_rows(k, n, width, 2), bias = random_floats(n, 3);
+    std::vector<float> packed(packed_floats(k, n)), c(m * width, 7.0f);
+    ref.inputs.pack(w.data(), width, k, n, packed.data());
+    ref.inputs.gemm(a.data(), k, m, k, packed.data(), n, bias.data(), nullptr, c.data(), width, nullptr);
+    for (std::size_t r = 0; r < m; ++r) {
+      for (std::size_t j = 0; j < width; ++j) {
+        double sum = j < n ? bias[j] : 0.0;
+        for (std::size_t i = 0; i < k; ++i) sum += static_cast<double>(a[r * k + i]) * w[i * width + j];
+        EXPECT_FLOAT_EQ(c[r * width + j], static_cast<float>(sum)) << r << ", " << j << " of " << n;
+      }
+    }
+  }
+}
+
+/// NaN behind the rows of a matrix must not reach a product: only numbers of A and D that are there are read, or nothing comes of them.
+TEST_P(PairKernelParity, WhatLiesBehindRowsIsNotUsed) {
+  for (const std::size_t k : {1u, 3u, 11u, 50u}) {
+    for (const std::size_t n : kColumns) {
+      const std::size_t m = 9, lda = k + 16, width = padded_features(n), ldd = width + 16;
+      auto a = random_floats(m * lda, 1), d = padded_rows(m, n, ldd, 2);
+      for (std::size_t r = 0; r < m; ++r) {
+        std::fill_n(a.begin() + static_cast<std::ptrdiff_t>(r * lda + k), 16, std::nanf(""));
+        std::fill_n(d.begin() + static_cast<std::ptrdiff_t>(r * ldd + width), 16, std::nanf(""));
+      }
+      const auto w = padded_rows(k, n, width, 3);
+      std::vector<float> packed(packed_floats(k, n)), c(m * width), dw(k * width);
+      fast_->inputs.pack(w.data(), width, k, n, packed.data());
+      fast_->inputs.gemm(a.data(), lda, m, k, packed.data(), n, nullptr, nullptr, c.data(), width, nullptr);
+      fast_->inputs.gemm_weights(a.data(), lda, d.data(), ldd, m, k, n, dw.data(), width);
+      for (const float value : c) ASSERT_TRUE(std::isfinite(value)) << k << " x " << n;
+      for (const float value : dw) ASSERT_TRUE(std::isfinite(value)) << k << " x " << n;
     }
   }
 }
@@ -130,8 +187,8 @@ TEST_P(PairKernelParity, WhatIsFetchedAheadChangesNothing) {
     const std::size_t n = 56;
     const auto a = random_floats(m * n, m), w = random_floats(n * n, 1),
                later = random_floats(3 * m * n + 5, 2);
-    std::vector<float> packed(n * n), with(m * n), without(m * n);
-    fast_->inputs.pack(w.data(), n, n, packed.data());
+    std::vector<float> packed(packed_floats(n, n)), with(m * n), without(m * n);
+    fast_->inputs.pack(w.data(), n, n, n, packed.data());
     Ahead ahead;
     ahead.start[0] = later.data();
     ahead.start[1] = later.data() + m * n;
@@ -161,7 +218,8 @@ std::vector<std::vector<float>> layer_norm_steps(const PairKernels& kernels, std
              shift = random_floats(width, 2), d = random_floats(rows * width, 3);
   std::vector<float> mean(rows), rstd(rows), a(rows * width), dd = d, dz(rows * width, 1.0f), dgain(width),
                                                               dshift(width);
-  kernels.layer_norm_relu(z.data(), rows, width, features, 1e-5f, gain.data(), shift.data(), mean.data(),
+  kernels.layer_norm_moments(z.data(), rows, width, features, 1e-5f, mean.data(), rstd.data());
+  kernels.layer_norm_relu(z.data(), rows, width, features, gain.data(), shift.data(), mean.data(),
                           rstd.data(), a.data());
   for (std::size_t r = 0; r < rows; ++r) {
     for (std::size_t c = features; c < width; ++c) EXPECT_EQ(a[r * width + c], 0.0f);
@@ -194,22 +252,26 @@ TEST(PairKernels, WiderVectorsGiveTheSameBits) {
     GTEST_SKIP() << status.name << ": " << status.reason;
   const PairKernels& narrow = pair_kernels("avx2");
   const PairKernels& wide = pair_kernels("avx512");
-  for (const std::size_t m : {1u, 7u, 48u, 53u, 107u}) {
-    for (const auto& [k, n] :
-         {std::pair<std::size_t, std::size_t>{5, 56}, {23, 8}, {56, 56}, {64, 80}, {64, 40}, {16, 24}}) {
-      const auto a = random_floats(m * k, m), w = random_floats(k * n, k), bias = random_floats(n, n);
-      const auto d = random_floats(m * n, 6);
-      std::vector<float> packed(k * n), dw[2] = {random_floats(k * n, 7), random_floats(k * n, 7)};
-      narrow.inputs.pack(w.data(), k, n, packed.data());
-      std::vector<float> c[2] = {random_floats(m * n, 5), random_floats(m * n, 5)};
-      for (const int i : {0, 1}) {
-        const PairKernels& kernels = i ? wide : narrow;
-        kernels.inputs.gemm(a.data(), k, m, k, packed.data(), n, bias.data(), c[i].data(), c[i].data(), n,
-                            nullptr);
-        kernels.inputs.gemm_weights(a.data(), k, d.data(), n, m, k, n, dw[i].data());
+  for (const std::size_t m : {1u, 7u, 48u, 53u, 107u, 300u}) {
+    for (const std::size_t k : {1u, 5u, 23u, 50u, 64u}) {
+      for (const std::size_t n : kColumns) {
+        const std::size_t width = padded_features(n);
+        const auto a = random_floats(m * k, m), w = padded_rows(k, n, width, static_cast<unsigned>(k)),
+                   bias = padded_rows(1, n, width, static_cast<unsigned>(n));
+        const auto d = padded_rows(m, n, width, 6);
+        std::vector<float> packed(packed_floats(k, n));
+        std::vector<float> dw[2] = {padded_rows(k, n, width, 7), padded_rows(k, n, width, 7)};
+        narrow.inputs.pack(w.data(), width, k, n, packed.data());
+        std::vector<float> c[2] = {padded_rows(m, n, width, 5), padded_rows(m, n, width, 5)};
+        for (const int i : {0, 1}) {
+          const PairKernels& kernels = i ? wide : narrow;
+          kernels.inputs.gemm(a.data(), k, m, k, packed.data(), n, bias.data(), c[i].data(), c[i].data(),
+                              width, nullptr);
+          kernels.inputs.gemm_weights(a.data(), k, d.data(), width, m, k, n, dw[i].data(), width);
+        }
+        EXPECT_EQ(c[0], c[1]) << m << ", " << k << ", " << n;
+        EXPECT_EQ(dw[0], dw[1]) << m << ", " << k << ", " << n;
       }
-      EXPECT_EQ(c[0], c[1]);
-      EXPECT_EQ(dw[0], dw[1]);
     }
   }
   for (const auto& [rows, width] : kRowShapes) {
