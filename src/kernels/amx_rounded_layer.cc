@@ -22,12 +22,20 @@ inline std::size_t end_of_block(std::size_t first, std::size_t rows, std::size_t
 struct WholeColumns {
   static __m512 low(const float* row) { return _mm512_loadu_ps(row); }
   static __m512 high(const float* row) { return _mm512_loadu_ps(row + kSide); }
+  static void store(float* row, __m512 low, __m512 high) {
+    _mm512_storeu_ps(row, low);
+    _mm512_storeu_ps(row + kSide, high);
+  }
 };
 struct SomeColumns {
   std::size_t count;
   __m512 low(const float* row) const { return _mm512_maskz_loadu_ps(lanes(count), row); }
   __m512 high(const float* row) const {
     return count > kSide ? _mm512_maskz_loadu_ps(lanes(count - kSide), row + kSide) : _mm512_setzero_ps();
+  }
+  void store(float* row, __m512 low, __m512 high) const {
+    _mm512_mask_storeu_ps(row, lanes(count), low);
+    if (count > kSide) _mm512_mask_storeu_ps(row + kSide, lanes(count - kSide), high);
   }
 };
 
@@ -44,28 +52,43 @@ struct RectifiedColumns {
         low_shift(of.low(shift)),
         high_shift(of.high(shift)) {}
 
-  template <class Normalise>
-  __m512i rounded(const float* z, const Normalise& normalise) const {
+  template <class Row>
+  __m512i rounded(const float* z, std::size_t column, const Row& row) const {
     const auto rectified = [](__m512 scale, __m512 value, __m512 shift) {
       return _mm512_max_ps(_mm512_fmadd_ps(scale, value, shift), _mm512_setzero_ps());
     };
+    const __m512 low = row(columns.low(z + column)), high = row(columns.high(z + column));
+    row.keep(columns, column, low, high);
     return reinterpret_cast<__m512i>(
-        _mm512_cvtne2ps_pbh(rectified(high_scale, normalise(columns.high(z)), high_shift),
-                            rectified(low_scale, normalise(columns.low(z)), low_shift)));
+        _mm512_cvtne2ps_pbh(rectified(high_scale, high, high_shift), rectified(low_scale, low, low_shift)));
   }
 };
 
-/// A row that is what it was.
-struct AsItIs {
-  AsItIs operator[](std::size_t) const { return {}; }
+/// Rows that are what they were.
+struct AsTheyAre {
+  AsTheyAre operator[](std::size_t) const { return {}; }
   __m512 operator()(__m512 z) const { return z; }
+  template <class Columns>
+  static void keep(const Columns&, std::size_t, __m512, __m512) {}
 };
+/// Rows that are normalised, and kept so unless that is null.
+template <bool kKeep>
 struct NormalisedRows {
   const float *mean, *rstd;
-  auto operator[](std::size_t row) const {
-    return [centre = _mm512_set1_ps(mean[row]), inverse = _mm512_set1_ps(rstd[row])](__m512 z) {
-      return _mm512_mul_ps(_mm512_sub_ps(z, centre), inverse);
-    };
+  float* kept;
+  std::size_t width;
+
+  struct Row {
+    __m512 centre, inverse;
+    float* kept;
+    __m512 operator()(__m512 z) const { return _mm512_mul_ps(_mm512_sub_ps(z, centre), inverse); }
+    template <class Columns>
+    void keep(const Columns& columns, std::size_t column, __m512 low, __m512 high) const {
+      if constexpr (kKeep) columns.store(kept + column, low, high);
+    }
+  };
+  Row operator[](std::size_t row) const {
+    return {_mm512_set1_ps(mean[row]), _mm512_set1_ps(rstd[row]), kKeep ? kept + row * width : nullptr};
   }
 };
 
@@ -73,7 +96,7 @@ struct NormalisedRows {
 template <class Rows>
 inline void round_rectified(const float* z, std::size_t count, std::size_t first, std::size_t rows,
                             std::size_t features, std::size_t width, const float* scale, const float* shift,
-                            const Rows& normalise, float* operand) {
+                            const Rows& row_of, float* operand) {
   auto* out = reinterpret_cast<std::uint16_t*>(operand);
   const std::size_t across = tiles_of(features), last = end_of_block(first, count, rows) - first;
   stay_awake();
@@ -84,7 +107,7 @@ inline void round_rectified(const float* z, std::size_t count, std::size_t first
     };
     const auto round = [&](const auto& columns) {
       for (std::size_t r = 0; r < count; ++r)
-        _mm512_storeu_si512(to(r), columns.rounded(z + r * width + j, normalise[r]));
+        _mm512_storeu_si512(to(r), columns.rounded(z + r * width, j, row_of[r]));
     };
     if (features - j >= kTileDepth) {
       round(RectifiedColumns(WholeColumns(), scale + j, shift + j));
@@ -98,14 +121,20 @@ inline void round_rectified(const float* z, std::size_t count, std::size_t first
 void round_affine_relu(const float* z, std::size_t count, std::size_t first, std::size_t rows,
                        std::size_t features, std::size_t width, const float* scale, const float* shift,
                        float* operand) {
-  round_rectified(z, count, first, rows, features, width, scale, shift, AsItIs(), operand);
+  round_rectified(z, count, first, rows, features, width, scale, shift, AsTheyAre(), operand);
 }
 
 void round_layer_norm_relu(const float* z, std::size_t count, std::size_t first, std::size_t rows,
                            std::size_t features, std::size_t width, float eps, const float* gain,
-                           const float* shift, float* mean, float* rstd, float* operand) {
+                           const float* shift, float* mean, float* rstd, float* normalised, float* operand) {
   avx512::layer_norm_moments(z, count, width, features, eps, mean, rstd);
-  round_rectified(z, count, first, rows, features, width, gain, shift, NormalisedRows{mean, rstd}, operand);
+  if (normalised) {
+    round_rectified(z, count, first, rows, features, width, gain, shift,
+                    NormalisedRows<true>{mean, rstd, normalised, width}, operand);
+  } else {
+    round_rectified(z, count, first, rows, features, width, gain, shift,
+                    NormalisedRows<false>{mean, rstd, nullptr, width}, operand);
+  }
 }
 
 void forward(const float* operand, std::size_t rows, std::size_t features, const float* packed,

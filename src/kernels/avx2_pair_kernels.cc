@@ -229,8 +229,8 @@ void layer_norm_relu(const float* z, std::size_t rows, std::size_t width, std::s
 
 constexpr int kBackwardRows = 2;
 
-// R <= 4 rows together share the loads and stores of dgain and dshift.
-template <int R>
+// R <= 4 rows together share the loads and stores of dgain and dshift. kNormalised: z has xhat, and there is no mean.
+template <int R, bool kNormalised>
 inline void layer_norm_backward_rows(const float* z, std::size_t width, std::size_t features,
                                      const float* gain, const float* shift, const float* mean,
                                      const float* rstd, float* d, bool accumulate, float* dz, float* dgain,
@@ -246,8 +246,9 @@ inline void layer_norm_backward_rows(const float* z, std::size_t width, std::siz
 #pragma GCC unroll 4
     for (int r = 0; r < R; ++r) {
       const std::size_t at = static_cast<std::size_t>(r) * width + c;
-      const __m256 xhat = _mm256_mul_ps(_mm256_sub_ps(_mm256_loadu_ps(z + at), _mm256_set1_ps(mean[r])),
-                                        _mm256_set1_ps(rstd[r]));
+      __m256 xhat = _mm256_loadu_ps(z + at);
+      if constexpr (!kNormalised)
+        xhat = _mm256_mul_ps(_mm256_sub_ps(xhat, _mm256_set1_ps(mean[r])), _mm256_set1_ps(rstd[r]));
       const __m256 value = real(masked(_mm256_loadu_ps(d + at), _mm256_fmadd_ps(g, xhat, offset)));
       gains = _mm256_fmadd_ps(value, xhat, gains);
       shifts = _mm256_add_ps(value, shifts);
@@ -266,14 +267,15 @@ inline void layer_norm_backward_rows(const float* z, std::size_t width, std::siz
   _mm_store_ps(total_dx, lane_sums(sum_dx));
 #pragma GCC unroll 4
   for (int r = 0; r < R; ++r) {
-    const LayerNormTerms terms = layer_norm_terms(total_d[r], total_dx[r], inverse_n, rstd[r]);
-    const __m256 centre = _mm256_set1_ps(mean[r]);
+    const LayerNormTerms terms = layer_norm_terms(total_d[r], total_dx[r], inverse_n, rstd[r], kNormalised);
+    const __m256 centre = kNormalised ? zero : _mm256_set1_ps(mean[r]);
     const __m256 inverse = _mm256_set1_ps(rstd[r]);
     const __m256 constant = _mm256_set1_ps(terms.constant);
     const __m256 slope = _mm256_set1_ps(terms.slope);
     const std::size_t row = static_cast<std::size_t>(r) * width;
     for_columns(width, features, [&](std::size_t c, auto real) {
-      const __m256 x = _mm256_sub_ps(_mm256_loadu_ps(z + row + c), centre);
+      __m256 x = _mm256_loadu_ps(z + row + c);
+      if constexpr (!kNormalised) x = _mm256_sub_ps(x, centre);
       __m256 value = _mm256_fmadd_ps(inverse, _mm256_loadu_ps(d + row + c), constant);
       value = real(_mm256_fmadd_ps(slope, x, value));
       if (accumulate) value = _mm256_add_ps(value, _mm256_loadu_ps(dz + row + c));
@@ -282,16 +284,27 @@ inline void layer_norm_backward_rows(const float* z, std::size_t width, std::siz
   }
 }
 
+template <bool kNormalised>
+void layer_norm_backward(const float* z, std::size_t rows, std::size_t width, std::size_t features,
+                         const float* gain, const float* shift, const float* mean, const float* rstd,
+                         float* d, bool accumulate, float* dz, float* dgain, float* dshift) {
+  const auto mean_of = [&](std::size_t r) { return kNormalised ? nullptr : mean + r; };
+  std::size_t r = 0;
+  for (; r + kBackwardRows <= rows; r += kBackwardRows)
+    layer_norm_backward_rows<kBackwardRows, kNormalised>(z + r * width, width, features, gain, shift,
+                                                         mean_of(r), rstd + r, d + r * width, accumulate,
+                                                         dz + r * width, dgain, dshift);
+  for (; r < rows; ++r)
+    layer_norm_backward_rows<1, kNormalised>(z + r * width, width, features, gain, shift, mean_of(r),
+                                             rstd + r, d + r * width, accumulate, dz + r * width, dgain,
+                                             dshift);
+}
+
 void layer_norm_relu_backward(const float* z, std::size_t rows, std::size_t width, std::size_t features,
                               const float* gain, const float* shift, const float* mean, const float* rstd,
                               float* d, bool accumulate, float* dz, float* dgain, float* dshift) {
-  std::size_t r = 0;
-  for (; r + kBackwardRows <= rows; r += kBackwardRows)
-    layer_norm_backward_rows<kBackwardRows>(z + r * width, width, features, gain, shift, mean + r, rstd + r,
-                                            d + r * width, accumulate, dz + r * width, dgain, dshift);
-  for (; r < rows; ++r)
-    layer_norm_backward_rows<1>(z + r * width, width, features, gain, shift, mean + r, rstd + r,
-                                d + r * width, accumulate, dz + r * width, dgain, dshift);
+  (mean ? layer_norm_backward<false> : layer_norm_backward<true>)(z, rows, width, features, gain, shift, mean,
+                                                                  rstd, d, accumulate, dz, dgain, dshift);
 }
 
 void row_dots(const float* z, std::size_t rows, std::size_t width, const float* w, float bias, float* out) {

@@ -251,8 +251,8 @@ void layer_norm_relu(const float* z, std::size_t rows, std::size_t width, std::s
   });
 }
 
-/// kRows <= R rows, which share the loads and stores of dgain and dshift.
-template <int R, int kRows>
+/// kRows <= R rows, which share the loads and stores of dgain and dshift. kNormalised: z has xhat, and there is no mean.
+template <int R, int kRows, bool kNormalised>
 inline void layer_norm_backward_rows(const float* z, std::size_t width, std::size_t features,
                                      const float* gain, const float* shift, const float* mean,
                                      const float* rstd, float* d, bool accumulate, float* dz, float* dgain,
@@ -267,8 +267,9 @@ inline void layer_norm_backward_rows(const float* z, std::size_t width, std::siz
 #pragma GCC unroll 8
     for (int r = 0; r < kRows; ++r) {
       const std::size_t at = static_cast<std::size_t>(r) * width + c;
-      const __m512 xhat =
-          _mm512_mul_ps(_mm512_sub_ps(lanes.load(z + at), _mm512_set1_ps(mean[r])), _mm512_set1_ps(rstd[r]));
+      __m512 xhat = lanes.load(z + at);
+      if constexpr (!kNormalised)
+        xhat = _mm512_mul_ps(_mm512_sub_ps(xhat, _mm512_set1_ps(mean[r])), _mm512_set1_ps(rstd[r]));
       const __m512 value = lanes.real(masked(lanes.load(d + at), _mm512_fmadd_ps(g, xhat, offset)));
       gains = _mm512_fmadd_ps(value, xhat, gains);
       shifts = _mm512_add_ps(value, shifts);
@@ -287,14 +288,15 @@ inline void layer_norm_backward_rows(const float* z, std::size_t width, std::siz
   lane_sums(sum_dx, total_dx);
 #pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r) {
-    const LayerNormTerms terms = layer_norm_terms(total_d[r], total_dx[r], inverse_n, rstd[r]);
-    const __m512 centre = _mm512_set1_ps(mean[r]);
+    const LayerNormTerms terms = layer_norm_terms(total_d[r], total_dx[r], inverse_n, rstd[r], kNormalised);
+    const __m512 centre = kNormalised ? _mm512_setzero_ps() : _mm512_set1_ps(mean[r]);
     const __m512 inverse = _mm512_set1_ps(rstd[r]);
     const __m512 constant = _mm512_set1_ps(terms.constant);
     const __m512 slope = _mm512_set1_ps(terms.slope);
     const std::size_t row = static_cast<std::size_t>(r) * width;
     for_columns(width, features, [&](std::size_t c, const auto& lanes) {
-      const __m512 x = _mm512_sub_ps(lanes.load(z + row + c), centre);
+      __m512 x = lanes.load(z + row + c);
+      if constexpr (!kNormalised) x = _mm512_sub_ps(x, centre);
       __m512 value = _mm512_fmadd_ps(inverse, lanes.load(d + row + c), constant);
       value = lanes.real(_mm512_fmadd_ps(slope, x, value));
       if (accumulate) value = _mm512_add_ps(value, lanes.load(dz + row + c));
@@ -306,10 +308,14 @@ inline void layer_norm_backward_rows(const float* z, std::size_t width, std::siz
 void layer_norm_relu_backward(const float* z, std::size_t rows, std::size_t width, std::size_t features,
                               const float* gain, const float* shift, const float* mean, const float* rstd,
                               float* d, bool accumulate, float* dz, float* dgain, float* dshift) {
-  for_norm_rows(rows, [&]<int R, int kRows>(std::size_t r) {
-    layer_norm_backward_rows<R, kRows>(z + r * width, width, features, gain, shift, mean + r, rstd + r,
-                                       d + r * width, accumulate, dz + r * width, dgain, dshift);
-  });
+  const auto run = [&]<bool kNormalised>() {
+    for_norm_rows(rows, [&]<int R, int kRows>(std::size_t r) {
+      layer_norm_backward_rows<R, kRows, kNormalised>(
+          z + r * width, width, features, gain, shift, kNormalised ? nullptr : mean + r, rstd + r,
+          d + r * width, accumulate, dz + r * width, dgain, dshift);
+    });
+  };
+  mean ? run.template operator()<false>() : run.template operator()<true>();
 }
 
 void row_dots(const float* z, std::size_t rows, std::size_t width, const float* w, float bias, float* out) {

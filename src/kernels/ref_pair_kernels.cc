@@ -142,13 +142,15 @@ void layer_norm_relu_backward(const float* z, std::size_t rows, std::size_t widt
                               const float* gain, const float* shift, const float* mean, const float* rstd,
                               float* d, bool accumulate, float* dz, float* dgain, float* dshift) {
   for (std::size_t r = 0; r < rows; ++r) {
-    const double centre = mean[r];
     const double inverse = rstd[r];
+    const auto normalised = [&](float value) {
+      return mean ? (value - static_cast<double>(mean[r])) * inverse : value;
+    };
     double sum_d = 0;
     double sum_dx = 0;
     for (std::size_t c = 0; c < features; ++c) {
       const std::size_t i = r * width + c;
-      const double xhat = (z[i] - centre) * inverse;
+      const double xhat = normalised(z[i]);
       if (!(gain[c] * xhat + shift[c] > 0)) d[i] = 0;
       dgain[c] += static_cast<float>(d[i] * xhat);
       dshift[c] += d[i];
@@ -158,7 +160,7 @@ void layer_norm_relu_backward(const float* z, std::size_t rows, std::size_t widt
     const double n = static_cast<double>(features);
     for (std::size_t c = 0; c < width; ++c) {
       const std::size_t i = r * width + c;
-      const double xhat = (z[i] - centre) * inverse;
+      const double xhat = normalised(z[i]);
       const double value =
           c < features ? inverse * (static_cast<double>(gain[c]) * d[i] - sum_d / n - xhat * sum_dx / n)
                        : 0.0;

@@ -118,10 +118,12 @@ void round_affine_relu(const float* z, std::size_t count, std::size_t first, std
 template <Table kBase>
 void round_layer_norm_relu(const float* z, std::size_t count, std::size_t first, std::size_t,
                            std::size_t features, std::size_t width, float eps, const float* gain,
-                           const float* shift, float* mean, float* rstd, float* operand) {
+                           const float* shift, float* mean, float* rstd, float* normalised, float* operand) {
   alignas(64) float a[kMostNumbers];
   for (std::size_t r = 0; r < count; ++r) {
     kBase().layer_norm_moments(z + r * width, 1, width, features, eps, mean + r, rstd + r);
+    for (std::size_t c = 0; normalised && c < width; ++c)
+      normalised[r * width + c] = (z[r * width + c] - mean[r]) * rstd[r];
     kBase().layer_norm_relu(z + r * width, 1, width, features, gain, shift, mean + r, rstd + r, a);
     keep_rows(a, width, 1, first + r, features, operand);
   }

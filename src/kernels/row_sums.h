@@ -34,12 +34,14 @@ static inline __m256 neighbour_sums(__m256 low, __m256 high) {
   return _mm256_zextps128_ps256(_mm_hadd_ps(eights, _mm_setzero_ps()));
 }
 
-/// The way back of layer norm for one row: dz = d / sd + constant + slope (z - mean), from the sums of d and of d xhat.
+/// The way back of layer norm for one row: dz = d / sd + constant + slope x, from the sums of d and of d xhat; x is z - mean, or xhat.
 struct LayerNormTerms {
   float constant, slope;
 };
-static inline LayerNormTerms layer_norm_terms(float sum_d, float sum_dx, float inverse_n, float rstd) {
-  return {-(sum_d * inverse_n) * rstd, -(sum_dx * inverse_n) * rstd * rstd};
+static inline LayerNormTerms layer_norm_terms(float sum_d, float sum_dx, float inverse_n, float rstd,
+                                              bool of_xhat) {
+  const float slope = -(sum_dx * inverse_n) * rstd;
+  return {-(sum_d * inverse_n) * rstd, of_xhat ? slope : slope * rstd};
 }
 
 }  // namespace nrec

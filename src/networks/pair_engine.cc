@@ -141,10 +141,10 @@ void PairEngine::take_buffers(const PairNetwork& network, bool backward, Scratch
   const std::size_t rows = group_pairs_;
   const std::size_t part = rounded && !whole_step ? std::min(rows, RoundedLayer::kPartRows) : rows;
   tile::Buffers& b = scratch.buffers;
-  b.one_part = rounded && network.shape().norm == Norm::none;
+  b.one_part = rounded && !whole_step;
   b.z.resize(blocks + 1);
   b.t.resize(blocks);
-  if (rounded) take_operands(part, backward ? 2 * blocks : 0, whole_step, scratch, memory);
+  if (rounded) take_operands(part, backward ? 2 * blocks : 0, network.shape().norm, scratch, memory);
   if (whole_step) {
     // Only `a`, z[0] and what is made again are a thread's own; all else lives in the step's memory.
     b.e = b.a = memory.take(rows * width_);
@@ -167,7 +167,7 @@ void PairEngine::take_buffers(const PairNetwork& network, bool backward, Scratch
   b.dz = b.z.back();
 }
 
-void PairEngine::take_operands(std::size_t part, std::size_t num_kept, bool one_at_a_time, Scratch& scratch,
+void PairEngine::take_operands(std::size_t part, std::size_t num_kept, Norm norm, Scratch& scratch,
                                Memory& memory) const {
   tile::Buffers& b = scratch.buffers;
   const std::size_t of_part = operand_floats(part, width_), of_all = operand_floats(group_pairs_, width_);
@@ -176,9 +176,11 @@ void PairEngine::take_operands(std::size_t part, std::size_t num_kept, bool one_
   for (float*& right : b.rights) right = memory.take(of_all);
   b.kept.resize(num_kept);
   for (std::size_t i = 0; i < num_kept; ++i)
-    b.kept[i] = i == 0 || !one_at_a_time ? memory.take(of_all) : b.kept[0];
+    b.kept[i] = i == 0 || norm != Norm::batch ? memory.take(of_all) : b.kept[0];
+  b.normalised.resize(norm == Norm::layer ? num_kept : 0);
+  for (float*& rows : b.normalised) rows = memory.take(group_pairs_ * width_);
   const std::size_t words = group_pairs_ * mask_words(width_);
-  b.masks.resize(b.one_part ? num_kept : 0);
+  b.masks.resize(norm == Norm::none ? num_kept : 0);
   grow(scratch.masks, b.masks.size() * words);
   for (std::size_t i = 0; i < b.masks.size(); ++i) b.masks[i] = scratch.masks.data() + i * words;
 }

@@ -61,8 +61,8 @@ class PairEngine final : public PairNetworkStep {
   class Memory;
   void resize_scratch(const PairNetwork& network, bool backward);
   void take_buffers(const PairNetwork& network, bool backward, Scratch& scratch, Memory& memory) const;
-  /// Those of a RoundedLayer: num_kept of its rounded inputs for the way back, all or one at a time.
-  void take_operands(std::size_t part, std::size_t num_kept, bool one_at_a_time, Scratch& scratch,
+  /// Those of a RoundedLayer: num_kept of its rounded inputs for the way back, all or with exact batch norm one at a time.
+  void take_operands(std::size_t part, std::size_t num_kept, Norm norm, Scratch& scratch,
                      Memory& memory) const;
   void input_rows(const PairNetwork& network, const PairBatch& batch);
   /// body(group, lane number, worker), in order within a lane.

@@ -85,6 +85,8 @@ void Pass::activate(std::size_t i, int which, const Part& part, const Buffers& b
     if (layer_norm) k_.layer_norm_moments(in.rows, part.count, width, features(), kEps, in.mean, in.rstd);
     return activate_again(i, which, part, b);
   }
+  float* normalised =
+      b.normalised.empty() ? nullptr : b.normalised[layer_number(i, which)] + part.first * width;
   for_row_blocks(part.count, [&](std::size_t first, std::size_t count) {
     const float* rows = in.rows + first * width;
     if (!layer_norm) {
@@ -92,7 +94,8 @@ void Pass::activate(std::size_t i, int which, const Part& part, const Buffers& b
                                            in.shift, b.operand);
     }
     k_.rounded->round_layer_norm_relu(rows, count, first, part.count, features(), width, kEps, in.scale,
-                                      in.shift, in.mean + first, in.rstd + first, b.operand);
+                                      in.shift, in.mean + first, in.rstd + first,
+                                      normalised ? normalised + first * width : nullptr, b.operand);
   });
 }
 
@@ -197,9 +200,10 @@ void Pass::activate_backward_rows(std::size_t i, int which, const Part& some, co
     const std::size_t row = layer_number(i, which) * some.rows + some.first;
     float* d_gain = gradient ? gradient + (which ? at.gain2 : at.gain1) : b.unused;
     float* d_shift = gradient ? gradient + (which ? at.shift2 : at.shift1) : b.unused + width;
+    const float* mean = b.normalised.empty() ? b.row_mean + row : nullptr;
     k_.layer_norm_relu_backward(input, some.count, width, features(), block.scale[which].data(),
-                                block.shift[which].data(), b.row_mean + row, b.row_rstd + row, d, which == 0,
-                                target, d_gain, d_shift);
+                                block.shift[which].data(), mean, b.row_rstd + row, d, which == 0, target,
+                                d_gain, d_shift);
     return;
   }
   k_.affine_relu_backward(input, some.count, width, block.scale[which].data(), block.shift[which].data(), d,
@@ -217,12 +221,14 @@ void Pass::activate_backward(std::size_t i, int which, const Part& part, const B
   const std::size_t width = n_.width();
   float* d = which ? b.d : b.e;
   float* target = which ? b.d : dz(part, b);
-  if (b.one_part) {  // no norm: what was rounded tells what was rectified
+  if (!b.masks.empty()) {
     const std::uint32_t* mask = b.masks[layer_number(i, which)] + part.first * mask_words(width);
     k_.rounded->relu_backward(mask, part.count, width, d, which ? nullptr : target);
     return;
   }
-  const float* input = which ? t(i, part, b) : z(i, part, b);
+  const float* input = !b.normalised.empty() ? b.normalised[layer_number(i, which)] + part.first * width
+                       : which               ? t(i, part, b)
+                                             : z(i, part, b);
   if (!k_.rounded) return activate_backward_rows(i, which, part, input, d, target, b, gradient);
   for_row_blocks(part.count, [&](std::size_t first, std::size_t count) {
     const std::size_t start = first * width;

@@ -55,9 +55,11 @@ struct Buffers {
   float* operand = nullptr;  // the rounded input of a layer, of the rows of a part
   // Of each of the 2 num_blocks layers, for the way back, or one for all; none where weights have no gradients.
   std::vector<float*> kept;
-  std::vector<std::uint32_t*> masks;  // those of relu, where `one_part` leaves nothing else to tell
-  float* rights[2] = {};              // rounded gradients of a block's layers, for those of the weights
-  float* left = nullptr;              // the rows of a part of one, for that of what is in front
+  // Where `one_part` leaves nothing else to tell, of each layer: without a norm masks of relu, with layer norm its normalised input.
+  std::vector<std::uint32_t*> masks;
+  std::vector<float*> normalised;
+  float* rights[2] = {};  // rounded gradients of a block's layers, for those of the weights
+  float* left = nullptr;  // the rows of a part of one, for that of what is in front
 };
 
 /// What a thread does with the kernels of a RoundedLayer lies between its begin() and end().

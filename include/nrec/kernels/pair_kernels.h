@@ -77,10 +77,12 @@ struct RoundedLayer {
   void (*round_affine_relu)(const float* z, std::size_t count, std::size_t first, std::size_t rows,
                             std::size_t features, std::size_t width, const float* scale, const float* shift,
                             float* operand);
-  /// The same of PairKernels::layer_norm_moments and layer_norm_relu; mean and rstd have the rows of z.
+  /// The same of PairKernels::layer_norm_moments and layer_norm_relu; mean and rstd have the rows of z. If `normalised` is not null, it gets
+  /// the `count` rows (z - mean) rstd, with anything in padding columns.
   void (*round_layer_norm_relu)(const float* z, std::size_t count, std::size_t first, std::size_t rows,
                                 std::size_t features, std::size_t width, float eps, const float* gain,
-                                const float* shift, float* mean, float* rstd, float* operand);
+                                const float* shift, float* mean, float* rstd, float* normalised,
+                                float* operand);
   /// C[rows, width] = A W + bias + add, as MatrixProducts::gemm, A as rounded; add may be C.
   void (*forward)(const float* operand, std::size_t rows, std::size_t features, const float* packed,
                   std::size_t width, const float* bias, const float* add, float* c, std::size_t ldc,
@@ -148,7 +150,7 @@ struct PairKernels {
   void (*layer_norm_relu)(const float* z, std::size_t rows, std::size_t width, std::size_t features,
                           const float* gain, const float* shift, const float* mean, const float* rstd,
                           float* a);
-  /// Backward of the above: dz += ...; dgain, dshift += sums over rows. d is overwritten.
+  /// Backward of the above: dz += ...; dgain, dshift += sums over rows. d is overwritten. If mean is null, z has the rows (z - mean) rstd.
   void (*layer_norm_relu_backward)(const float* z, std::size_t rows, std::size_t width, std::size_t features,
                                    const float* gain, const float* shift, const float* mean,
                                    const float* rstd, float* d, bool accumulate, float* dz, float* dgain,
