@@ -44,12 +44,9 @@ void add_softmax(const Logits& logits, std::size_t count, double log_factor, dou
 
 /// Loss of one row of NRE-C; `add_m(i, g)` and `add_j(i, g)` receive gradients.
 template <class Logits, class AddM, class AddJ>
-double nre_c_row(const Logits& marginal, const Logits& joint, std::size_t k, double gamma, bool gradient,
-                 const AddM& add_m, const AddJ& add_j) {
-  const double log_k = std::log(static_cast<double>(k));
-  const double log_gamma = std::log(gamma);
-  const double weight_marginal = 1.0 / (1.0 + gamma);
-  const double weight_joint = gamma / (1.0 + gamma);
+double nre_c_row(const Logits& marginal, const Logits& joint, const NreCConstants& constants, std::size_t k,
+                 bool gradient, const AddM& add_m, const AddJ& add_j) {
+  const auto [log_k, log_gamma, weight_marginal, weight_joint] = constants;
   const double d_m = log_sum(log_k, log_gamma, marginal, k);
   const double d_j = log_sum(log_k, log_gamma, joint, k);
   if (gradient) {
@@ -57,7 +54,31 @@ double nre_c_row(const Logits& marginal, const Logits& joint, std::size_t k, dou
     add_softmax(joint, k, log_gamma, d_j, weight_joint, add_j);
     add_j(0, -weight_joint);
   }
-  return -weight_marginal * (log_k - d_m) - weight_joint * (log_gamma + static_cast<double>(joint[0]) - d_j);
+  return constants.loss(d_m, d_j, static_cast<double>(joint[0]));
+}
+
+/// The same for k + 1 logits of which the first k are the joint ones and the last k the marginal ones: each exp serves both. Returns false,
+/// with nothing done, where one sum is too small beside the other.
+bool shared_nre_c_row(std::span<const float> logits, const NreCConstants& constants, std::size_t k,
+                      std::span<float> d_logits, double& loss) {
+  constexpr double kLeastSum = 1e-250;
+  const auto [log_k, log_gamma, weight_marginal, weight_joint] = constants;
+  const double largest = static_cast<double>(*std::max_element(logits.begin(), logits.end()));
+  const double top = std::max(log_k, log_gamma + largest);
+  if (!std::isfinite(top)) return false;
+  const auto term = [&](std::size_t i) { return std::exp(log_gamma + static_cast<double>(logits[i]) - top); };
+  double both = std::exp(log_k - top);
+  for (std::size_t i = 1; i < k; ++i) both += term(i);
+  const double first = term(0), last = term(k), marginal = both + last, joint = both + first;
+  if (!(std::min(marginal, joint) > kLeastSum)) return false;
+  if (!d_logits.empty()) {
+    const double of_marginal = weight_marginal / marginal, of_joint = weight_joint / joint;
+    d_logits[0] = static_cast<float>(of_joint * first - weight_joint);
+    for (std::size_t i = 1; i < k; ++i) d_logits[i] = static_cast<float>((of_marginal + of_joint) * term(i));
+    d_logits[k] = static_cast<float>(of_marginal * last);
+  }
+  loss = constants.loss(top + std::log(marginal), top + std::log(joint), static_cast<double>(logits[0]));
+  return true;
 }
 
 template <class Logits, class Add>
@@ -94,10 +115,11 @@ double nre_c_loss(MatrixView<const double> marginal, MatrixView<const double> jo
     }
   }
   const double scale = 1.0 / static_cast<double>(joint.rows);
+  const NreCConstants constants(joint.cols, gamma);
   double loss = 0.0;
   for (std::size_t b = 0; b < joint.rows; ++b) {
     loss += nre_c_row(
-        marginal.row(b), joint.row(b), joint.cols, gamma, gradient,
+        marginal.row(b), joint.row(b), constants, joint.cols, gradient,
         [&](std::size_t i, double g) { d_marginal(b, i) += scale * g; },
         [&](std::size_t i, double g) { d_joint(b, i) += scale * g; });
   }
@@ -174,11 +196,22 @@ std::string_view loss_name(LossKind kind) {
   return "nre-c";
 }
 
+NreCConstants::NreCConstants(std::size_t k, double gamma)
+    : log_k(std::log(static_cast<double>(k))),
+      log_gamma(std::log(gamma)),
+      weight_marginal(1.0 / (1.0 + gamma)),
+      weight_joint(gamma / (1.0 + gamma)) {}
+
+double NreCConstants::loss(double d_marginal, double d_joint, double own) const {
+  return -weight_marginal * (log_k - d_marginal) - weight_joint * (log_gamma + own - d_joint);
+}
+
 ContrastiveLoss::ContrastiveLoss(LossKind kind, std::size_t num_classes, double gamma, bool shared_contrast)
     : kind_(kind),
       num_classes_(kind == LossKind::nre_a ? 1 : num_classes),
       gamma_(gamma),
-      shared_(shared_contrast) {
+      shared_(shared_contrast),
+      constants_(num_classes_, kind == LossKind::nre_a ? 1.0 : gamma) {
   if (!(gamma > 0))
     throw DomainError("loss: gamma = " + number_text(gamma) + " must be > 0 (inf turns NRE-C into NRE-B)");
   if (kind_ == LossKind::nre_c && std::isinf(gamma)) kind_ = LossKind::nre_b;
@@ -202,14 +235,18 @@ std::size_t ContrastiveLoss::distinct_contrastive() const {
 
 double ContrastiveLoss::row(std::span<const float> logits, std::span<float> d_logits) const {
   const bool gradient = !d_logits.empty();
+  if (kind_ != LossKind::nre_b && shared_) {
+    double loss = 0.0;
+    if (shared_nre_c_row(logits, constants_, num_classes_, d_logits, loss)) return loss;
+  }
   if (gradient) std::fill(d_logits.begin(), d_logits.end(), 0.0f);
   const auto add_joint = [&](std::size_t i, double g) { d_logits[i] += static_cast<float>(g); };
   if (kind_ == LossKind::nre_b) return nre_b_row(logits, num_classes_, gradient, add_joint);
   const std::size_t first_marginal = shared_ ? 1 : num_classes_;
-  const double gamma = kind_ == LossKind::nre_a ? 1.0 : gamma_;
   return nre_c_row(
-      logits.subspan(first_marginal, num_classes_), logits.first(num_classes_), num_classes_, gamma, gradient,
-      [&](std::size_t i, double g) { d_logits[first_marginal + i] += static_cast<float>(g); }, add_joint);
+      logits.subspan(first_marginal, num_classes_), logits.first(num_classes_), constants_, num_classes_,
+      gradient, [&](std::size_t i, double g) { d_logits[first_marginal + i] += static_cast<float>(g); },
+      add_joint);
 }
 
 }  // namespace nrec

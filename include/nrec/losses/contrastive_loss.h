@@ -43,6 +43,15 @@ enum class LossKind { nre_a, nre_b, nre_c };
 LossKind loss_kind(std::string_view name);
 std::string_view loss_name(LossKind kind);
 
+/// What of NRE-C with k candidates does not depend on logits.
+struct NreCConstants {
+  double log_k, log_gamma, weight_marginal, weight_joint;
+
+  NreCConstants(std::size_t k, double gamma);
+  /// Of one row, from D(m), D(j) and the logit of its own theta.
+  double loss(double d_marginal, double d_joint, double own) const;
+};
+
 /// A loss together with how its candidates are laid out in one row of logits.
 ///
 /// Column 0 is the own theta. With shared contrast sets the row has K + 1 columns: the marginal term uses columns
@@ -79,6 +88,7 @@ class ContrastiveLoss {
   std::size_t num_classes_;
   double gamma_;
   bool shared_;
+  NreCConstants constants_;
 };
 
 }  // namespace nrec

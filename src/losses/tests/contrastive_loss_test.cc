@@ -120,26 +120,34 @@ TEST(NreALoss, GradientMatchesFiniteDifferences) {
 }
 
 TEST(ContrastiveLoss, RowEqualsTheMatrixFunctions) {
-  const std::size_t k = 5;
-  for (const bool shared : {true, false}) {
-    const ContrastiveLoss loss(LossKind::nre_c, k, 2.0, shared);
-    ASSERT_EQ(loss.num_columns(), shared ? k + 1 : 2 * k);
-    std::vector<float> row(loss.num_columns()), gradient(loss.num_columns());
-    RandomStream random(1, Stream::check, 9);
-    for (float& h : row) h = static_cast<float>(random.normal());
-    Matrix<double> m(1, k), j(1, k), dm(1, k), dj(1, k);
-    for (std::size_t i = 0; i < k; ++i) {
-      j(0, i) = row[i];
-      m(0, i) = row[(shared ? 1 : k) + i];
+  for (const std::size_t k : {1u, 2u, 5u}) {
+    for (const bool shared : {true, false}) {
+      // The own logit, and the last one, which only one of both terms sees, as others or far above them.
+      for (const auto& [own, last] :
+           {std::pair{0.0f, 0.0f}, {900.0f, 0.0f}, {0.0f, 900.0f}, {-900.0f, 0.0f}}) {
+        const ContrastiveLoss loss(LossKind::nre_c, k, 2.0, shared);
+        ASSERT_EQ(loss.num_columns(), shared ? k + 1 : 2 * k);
+        std::vector<float> row(loss.num_columns()), gradient(loss.num_columns());
+        RandomStream random(1, Stream::check, 9);
+        for (float& h : row) h = static_cast<float>(random.normal());
+        row.front() += own;
+        row.back() += last;
+        Matrix<double> m(1, k), j(1, k), dm(1, k), dj(1, k);
+        for (std::size_t i = 0; i < k; ++i) {
+          j(0, i) = row[i];
+          m(0, i) = row[(shared ? 1 : k) + i];
+        }
+        const double expected = nre_c_loss(m, j, 2.0, dm, dj);
+        EXPECT_NEAR(loss.row(row, gradient), expected, 1e-12 * std::max(1.0, std::fabs(expected)));
+        EXPECT_NEAR(loss.row(row, {}), expected, 1e-12 * std::max(1.0, std::fabs(expected)));
+        std::vector<double> sum(row.size());
+        for (std::size_t i = 0; i < k; ++i) {
+          sum[i] += dj(0, i);
+          sum[(shared ? 1 : k) + i] += dm(0, i);
+        }
+        for (std::size_t i = 0; i < sum.size(); ++i) EXPECT_NEAR(gradient[i], sum[i], 1e-7);
+      }
     }
-    const double expected = nre_c_loss(m, j, 2.0, dm, dj);
-    EXPECT_NEAR(loss.row(row, gradient), expected, 1e-12);
-    std::vector<double> sum(row.size());
-    for (std::size_t i = 0; i < k; ++i) {
-      sum[i] += dj(0, i);
-      sum[(shared ? 1 : k) + i] += dm(0, i);
-    }
-    for (std::size_t i = 0; i < sum.size(); ++i) EXPECT_NEAR(gradient[i], sum[i], 1e-7);
   }
 }
 
