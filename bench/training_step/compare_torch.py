@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The same training step in PyTorch: first the same loss and gradient, then times in turn with nrec's program.
 
-    compare_torch.py --program build/bench/bench/training_step [--isa avx512,amx] [--threads 2] [--repeats 5] [--quick]
+    compare_torch.py --program build/bench/bench/training_step [--isa avx512,amx] [--threads 2] [--torch-threads 1] [--repeats 5] [--quick | --only H,R,K,B,NORM]
 
 Prints one JSON object a line: those of the program, one for each --isa, and PyTorch's, with `ratios`: its median over theirs. PyTorch gets what
 makes it fast here: the inputs of all pairs as one matrix, no Python in the loop over pairs, warm-up steps. `torch-<norm>` shares the
@@ -156,6 +156,8 @@ def main():
     parser.add_argument("--program", required=True)
     parser.add_argument("--isa", default="auto", help="one or more, with commas; gradients are compared with the first")
     parser.add_argument("--threads", type=int, default=os.cpu_count())
+    parser.add_argument("--torch-threads", type=int, help="if others than --threads: second threads help PyTorch little")
+    parser.add_argument("--only", help="one setting, H,R,K,B,NORM, as of the program")
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--quick", action="store_true", help="K = 9 only")
     arguments = parser.parse_args()
@@ -165,11 +167,11 @@ def main():
     except ImportError as error:
         print(f"compare_torch.py: SKIPPED: {error}; install numpy and torch to compare", file=sys.stderr)
         return 0
-    torch.set_num_threads(arguments.threads)
+    torch.set_num_threads(arguments.torch_threads or arguments.threads)
     sizes = ["50,2,9,1024", "128,3,9,1024"] + ([] if arguments.quick else ["128,3,99,1024"])
-    for size in sizes:
-        for norm in ("none", "layer", "batch"):
-            compare(torch, np, arguments.program, f"{size},{norm}", arguments.isa.split(","), arguments.threads, arguments.repeats)
+    settings = [arguments.only] if arguments.only else [f"{size},{norm}" for size in sizes for norm in ("none", "layer", "batch")]
+    for setting in settings:
+        compare(torch, np, arguments.program, setting, arguments.isa.split(","), arguments.threads, arguments.repeats)
     return 0
 
 
