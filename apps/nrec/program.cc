@@ -8,6 +8,7 @@
 #include "exit_code.h"
 #include "help_text.h"
 #include "nrec/core/error.h"
+#include "nrec/core/printable_text.h"
 #include "nrec/core/suggest.h"
 #include "progress_sink.h"
 #include "verbs.h"
@@ -31,7 +32,7 @@ std::string reason_of(ExitCode code) {
 
 int report(const std::string& who, const std::exception& error) {
   const ExitCode code = exit_code_of(error);
-  to_stderr(fmt::format("{}: error: {}\n", who, error.what()));
+  to_stderr(printable_text(fmt::format("{}: error: {}\n", who, error.what())));
   to_stderr(fmt::format("{}: ended: {} (exit code {})\n", who, reason_of(code), static_cast<int>(code)));
   return code;
 }

@@ -8,6 +8,8 @@
 #include <cmath>
 #include <cstdio>
 
+#include "nrec/core/printable_text.h"
+
 namespace nrec::app {
 
 namespace {
@@ -35,6 +37,8 @@ std::string progress_text(const ProgressUpdate& update) {
 
 }  // namespace
 
+void to_stdout(std::string_view text) { fmt::print("{}", printable_text(text)); }
+
 void to_stderr(const std::string& text) {
   std::fputs(text.c_str(), stderr);
   std::fflush(stderr);
@@ -61,7 +65,7 @@ void ProgressSink::clear_progress() {
 
 void ProgressSink::line(std::string_view text) {
   clear_progress();
-  to_stderr(fmt::format("{}\n", text));
+  to_stderr(printable_text(text) + "\n");
 }
 
 void ProgressSink::info(std::string_view text) {
@@ -72,7 +76,7 @@ void ProgressSink::warning(std::string_view text) { line(fmt::format("warning: {
 
 void ProgressSink::progress(const ProgressUpdate& update) {
   if (quiet_) return;
-  std::string text = progress_text(update);
+  std::string text = one_line_text(progress_text(update));
   if (!is_terminal_) {
     if (watch_.seconds() < next_plain_line_) return;
     next_plain_line_ = watch_.seconds() + kSecondsBetweenPlainLines;

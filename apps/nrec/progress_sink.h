@@ -31,7 +31,10 @@ class ProgressSink final : public LogSink {
   double next_plain_line_;
 };
 
-/// Writes to stderr. A stderr that is closed or full is no reason to end a run: errors are ignored.
+/// Writes printable_text() of `text` to stdout: what stands in files must not steer a terminal.
+void to_stdout(std::string_view text);
+
+/// Writes to stderr, as it is. A stderr that is closed or full is no reason to end a run: errors are ignored.
 void to_stderr(const std::string& text);
 
 /// "3 h 20 min", "2 min 5 s", "0.4 s".

@@ -38,7 +38,7 @@ class BenchmarkVerb final : public Verb {
     if (program_.json) {
       for (const Record& cell : result.cells) fmt::print("{}\n", record_to_json(cell, -1));
     } else {
-      fmt::print("{}", result.table);
+      to_stdout(result.table);
     }
     ProgramOptions shown = program_;
     shown.json = false;  // the cells have been printed

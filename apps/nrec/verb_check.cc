@@ -39,7 +39,7 @@ class CheckVerb final : public Verb {
     output_.can_resume = false;
     VerbRun run(run_, program_.quiet);
     const CommandResult result = check_command(options_, output_, run.context());
-    if (!program_.json) fmt::print("{}", check_table(result.record));
+    if (!program_.json) to_stdout(check_table(result.record));
     return finish({syntax_.name, result, program_, words, false, run.signal_number()}, run.sink());
   }
 

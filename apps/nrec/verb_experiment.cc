@@ -17,9 +17,8 @@ void print_list() {
 /// One line per claim.
 void print_claims(const std::vector<Claim>& claims) {
   for (const Claim& one : claims) {
-    fmt::print("{:<15} {}: {}", claim_state_name(one.state), one.text, one.found);
-    if (!one.anchor.empty()) fmt::print("; published: {}", one.anchor);
-    fmt::print("\n");
+    const std::string published = one.anchor.empty() ? "" : "; published: " + one.anchor;
+    to_stdout(fmt::format("{:<15} {}: {}{}\n", claim_state_name(one.state), one.text, one.found, published));
   }
 }
 

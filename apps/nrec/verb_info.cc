@@ -1,7 +1,6 @@
-#include <fmt/format.h>
-
 #include "nrec/commands/info.h"
 #include "nrec/core/error.h"
+#include "progress_sink.h"
 #include "verbs.h"
 
 namespace nrec::app {
@@ -30,7 +29,7 @@ class InfoVerb final : public Verb {
     if (json_) {
       print_json(result.record);
     } else {
-      for (const std::string& text : result.lines) fmt::print("{}\n", text);
+      for (const std::string& text : result.lines) to_stdout(text + "\n");
     }
     return 0;
   }

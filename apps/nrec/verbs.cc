@@ -103,7 +103,7 @@ void print_batch(const std::vector<PosteriorDraws>& batch) {
   constexpr std::size_t kShown = 3;
   for (std::size_t i = 0; i < std::min(kShown, batch.size()); ++i) {
     fmt::print("{}observation {}: {}\n", i > 0 ? "\n" : "", i, sampling_status_name(batch[i].status));
-    if (batch[i].size() > 0) fmt::print("{}", posterior_table(summarise(batch[i])));
+    if (batch[i].size() > 0) to_stdout(posterior_table(summarise(batch[i])));
   }
   if (batch.size() > kShown)
     fmt::print("\n... and {} more: observations.* in record.json, draws in draws.npz\n",
@@ -111,13 +111,13 @@ void print_batch(const std::vector<PosteriorDraws>& batch) {
 }
 
 void print_tables(const CommandResult& result) {
-  if (!result.marginals.empty()) fmt::print("{}", posterior_table(result.marginals));
+  if (!result.marginals.empty()) to_stdout(posterior_table(result.marginals));
   if (!result.batch.empty()) print_batch(result.batch);
   if (!result.check) return;
   SaidVerdict said{std::string(verdict_name(result.check->verdict)), result.check->sentence, {}};
   for (const CheckItem& item : result.check->items)
     said.items.push_back({item.name, std::string(verdict_name(item.verdict)), item.sentence});
-  fmt::print("\n{}", verdict_text(said));
+  to_stdout("\n" + verdict_text(said));
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 
 #include "io/csv_lines.h"
 #include "nrec/core/error.h"
+#include "nrec/core/printable_text.h"
 #include "nrec/io/file.h"
 
 namespace nrec {
@@ -114,8 +115,8 @@ class AnchorReader {
       if (!rows || !is_asked_for(task_name, algorithm_name, *rows)) continue;
       const std::optional<double> found = io::parse_number(cells[value]);
       if (!found) {
-        throw IoError(fmt::format("{}: line {}: {} = \"{}\" is no number; mend the table", file_,
-                                  lines.line(), header[value], cells[value]));
+        throw IoError(fmt::format("{}: line {}: {} = {} is no number; mend the table", file_, lines.line(),
+                                  header[value], quoted_excerpt(cells[value])));
       }
       const auto key = std::tuple(task_name, algorithm_name, static_cast<std::int64_t>(*rows));
       if (!anchors.emplace(key, *found).second) {

@@ -89,7 +89,8 @@ PriorTerm read_term(const std::string& key, const TomlTable& table) {
   if (term.family.empty())
     throw ConfigError(fmt::format("prior is missing; give one of {}", fmt::join(family_names(), " | ")));
   if (term.transform != "auto" && term.transform != "identity")
-    throw ConfigError(fmt::format("transform = \"{}\" must be one of auto | identity", term.transform));
+    throw ConfigError(
+        fmt::format("transform = {} must be one of auto | identity", toml_text(term.transform)));
   return term;
 }
 

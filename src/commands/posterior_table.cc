@@ -6,6 +6,8 @@
 #include <cmath>
 #include <vector>
 
+#include "nrec/core/printable_text.h"
+
 namespace nrec {
 
 namespace {
@@ -31,7 +33,7 @@ std::size_t width_of(const std::string& text) {
 std::string posterior_table(std::span<const MarginalSummary> marginals) {
   std::vector<std::vector<std::string>> rows = {{"", "mean", "sd", "5%", "50%", "95%", "ESS"}};
   for (const MarginalSummary& m : marginals) {
-    rows.push_back({m.name, number_cell(m.mean, m.sd), number_cell(m.sd, m.sd),
+    rows.push_back({one_line_text(m.name), number_cell(m.mean, m.sd), number_cell(m.sd, m.sd),
                     number_cell(m.quantile05, m.sd), number_cell(m.quantile50, m.sd),
                     number_cell(m.quantile95, m.sd), std::isnan(m.ess) ? "-" : fmt::format("{:.0f}", m.ess)});
   }

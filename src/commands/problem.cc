@@ -186,7 +186,7 @@ std::vector<std::string> broken_rules(const Problem& problem, bool must_run, con
   const bool has_parameters = !problem.parameters.terms.empty() || !problem.parameters.from_samples.empty();
   std::vector<std::string> sources;
   if (!simulations.files.empty()) sources.push_back("files");
-  if (has_task) sources.push_back("task = \"" + simulations.task + "\"");
+  if (has_task) sources.push_back("task = " + toml_text(simulations.task));
   if (!simulations.command.empty()) sources.push_back("command");
   if (!simulations.library.empty()) sources.push_back("library");
   std::vector<std::string> errors;
@@ -200,8 +200,8 @@ std::vector<std::string> broken_rules(const Problem& problem, bool must_run, con
     errors.push_back(where +
                      ": [simulations] files hold their rows themselves, so campaign has no use; keep one");
   if (has_task && has_parameters)
-    errors.push_back(where + ": [parameters] is given, but task = \"" + simulations.task +
-                     "\" brings its own; remove one of them");
+    errors.push_back(where + ": [parameters] is given, but task = " + toml_text(simulations.task) +
+                     " brings its own; remove one of them");
   if (!has_task && (!sources.empty() || !simulations.campaign.empty()) && !has_parameters)
     errors.push_back(where +
                      ": [parameters] is missing; list the columns of theta in order, each with the prior "

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "nrec/core/error.h"
+#include "nrec/core/printable_text.h"
 #include "nrec/core/suggest.h"
 
 namespace nrec {
@@ -16,8 +17,6 @@ std::string underscored(std::string_view name) {
   std::replace(result.begin(), result.end(), '-', '_');
   return result;
 }
-
-std::string quoted(std::string_view text) { return "\"" + std::string(text) + "\""; }
 
 /// The value as the option's own kind, or nullopt when its type does not fit.
 std::optional<OptionValue> converted(const OptionValue& value, OptionEntry::Kind kind) {
@@ -200,8 +199,8 @@ void OptionTable::set(std::string_view section, std::string_view name, const Opt
   const std::string start = std::string(where) + ": ";
   if (!entry) {
     const std::string nearest = nearest_word(name, names(section));
-    throw ConfigError(start + "unknown key " + quoted(name) +
-                      (nearest.empty() ? "" : "; did you mean " + quoted(nearest) + "?"));
+    throw ConfigError(start + "unknown key " + quoted_text(name) +
+                      (nearest.empty() ? "" : "; did you mean " + quoted_text(nearest) + "?"));
   }
   const std::string shown = entry->name + " = " + option_value_text(value);
   const std::optional<OptionValue> typed = converted(value, entry->kind);
@@ -218,7 +217,7 @@ void OptionTable::set(std::string_view section, std::string_view name, const Opt
     if (std::find(entry->choices.begin(), entry->choices.end(), text) == entry->choices.end()) {
       const std::string nearest = nearest_word(text, entry->choices);
       throw ConfigError(start + shown + " must be " + entry->rule_text() +
-                        (nearest.empty() ? "" : "; did you mean " + quoted(nearest) + "?"));
+                        (nearest.empty() ? "" : "; did you mean " + quoted_text(nearest) + "?"));
     }
   }
   entry->assign(*typed);
@@ -260,10 +259,10 @@ std::string option_value_text(const OptionValue& value) {
   if (const bool* flag = std::get_if<bool>(&value)) return *flag ? "true" : "false";
   if (const auto* whole = std::get_if<std::int64_t>(&value)) return std::to_string(*whole);
   if (const double* real = std::get_if<double>(&value)) return number_text(*real);
-  if (const auto* text = std::get_if<std::string>(&value)) return quoted(*text);
+  if (const auto* text = std::get_if<std::string>(&value)) return quoted_text(*text);
   std::string list = "[";
   for (const std::string& item : std::get<std::vector<std::string>>(value))
-    list += (list.size() > 1 ? ", " : "") + quoted(item);
+    list += (list.size() > 1 ? ", " : "") + quoted_text(item);
   return list + "]";
 }
 

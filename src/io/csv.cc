@@ -9,6 +9,7 @@
 #include "io/csv_lines.h"
 #include "nrec/core/error.h"
 #include "nrec/core/options.h"
+#include "nrec/core/printable_text.h"
 #include "nrec/io/file.h"
 
 namespace nrec {
@@ -35,13 +36,6 @@ bool has_spaced_numbers(std::string_view cell) {
 constexpr const char* kDecimalCommaHint = "decimal commas are not read; write numbers with a decimal point";
 constexpr const char* kSpacesHint =
     "the numbers are separated by spaces; separate them by commas (numpy.savetxt(..., delimiter=\",\"))";
-
-// A cell cut to a length that fits a message.
-std::string shown(std::string_view cell) {
-  constexpr std::size_t kMostShown = 40;
-  return cell.size() <= kMostShown ? fmt::format("\"{}\"", cell)
-                                   : fmt::format("\"{}...\"", cell.substr(0, kMostShown));
-}
 
 class CsvParser {
  public:
@@ -89,6 +83,10 @@ class CsvParser {
     if (names[0].starts_with('#'))
       names[0].erase(0, std::min(names[0].find_first_not_of("# "), names[0].size()));
     for (std::size_t j = 0; j < names.size(); ++j) {
+      if (has_control_character(names[j])) {
+        fail(fmt::format("column {} is named {}, which holds a control character; rename it", j + 1,
+                         quoted_excerpt(names[j])));
+      }
       if (names[j].empty()) {
         fail(
             fmt::format("column {} has no name; name it, or leave it out if it is an index (pandas: "
@@ -123,7 +121,8 @@ class CsvParser {
     if (cell.empty()) fail(fmt::format("column {} is empty; write nan for a missing value", j + 1));
     if (has_decimal_comma(cell)) remedy = kDecimalCommaHint;
     if (num_columns_ == 1 && has_spaced_numbers(cell)) remedy = kSpacesHint;
-    fail(fmt::format("column {}: {} is not a number that float64 can hold; {}", j + 1, shown(cell), remedy));
+    fail(fmt::format("column {}: {} is not a number that float64 can hold; {}", j + 1, quoted_excerpt(cell),
+                     remedy));
   }
 
   std::string_view where_;
@@ -165,6 +164,10 @@ std::string csv_text(std::span<const std::string> columns, MatrixView<const doub
   for (std::size_t j = 0; j < columns.size(); ++j) {
     if (columns[j].empty())
       throw ConfigError(fmt::format("write_csv: column {} has no name; name every column", j + 1));
+    if (has_control_character(columns[j])) {
+      throw ConfigError(fmt::format("write_csv: the column name {} holds a control character; rename it",
+                                    quoted_text(columns[j])));
+    }
     if (std::find(columns.begin(), columns.begin() + static_cast<std::ptrdiff_t>(j), columns[j]) !=
         columns.begin() + static_cast<std::ptrdiff_t>(j)) {
       throw ConfigError(

@@ -11,6 +11,7 @@
 #include "io/npy_stream.h"
 #include "io/sizes.h"
 #include "nrec/core/error.h"
+#include "nrec/core/printable_text.h"
 #include "nrec/core/suggest.h"
 
 namespace nrec {
@@ -94,6 +95,12 @@ std::vector<std::string> dataset_names(hid_t file, const std::string& where) {
   if (code < 0)
     throw IoError(
         fmt::format("{}: its list of datasets is damaged: {}; write it again", where, last_hdf5_error()));
+  const auto unprintable = std::ranges::find_if(visit.names, has_control_character);
+  if (unprintable != visit.names.end()) {
+    throw IoError(fmt::format(
+        "{}: holds a dataset named {}, which holds a control character; write it again under another name",
+        where, quoted_text(*unprintable)));
+  }
   std::sort(visit.names.begin(), visit.names.end());
   return visit.names;
 }

@@ -10,6 +10,7 @@
 #include "io/json_error.h"
 #include "nrec/core/error.h"
 #include "nrec/core/options.h"
+#include "nrec/core/printable_text.h"
 
 namespace nrec {
 
@@ -104,6 +105,8 @@ class RecordReader final : public nlohmann::json_sax<Json> {
     return true;
   }
   bool key(std::string& name) override {
+    if (has_control_character(name))
+      fail(fmt::format("the name {} holds a control character; rename it", quoted_text(name)));
     if (!names_.insert(name).second) fail(fmt::format("the name \"{}\" appears twice; remove one", name));
     name_ = name;
     return true;

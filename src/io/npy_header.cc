@@ -8,6 +8,7 @@
 
 #include "io/sizes.h"
 #include "nrec/core/error.h"
+#include "nrec/core/printable_text.h"
 
 namespace nrec::io {
 
@@ -38,7 +39,7 @@ class HeaderScanner {
         mark(seen_shape, key);
         header.shape = shape();
       } else {
-        fail(fmt::format("unknown key \"{}\"", key));
+        fail("unknown key " + quoted_excerpt(key));
       }
       if (!accept(',')) {
         expect('}');
@@ -168,7 +169,7 @@ NpyType parse_npy_type(std::string_view dtype, std::string_view where) {
   std::size_t bytes = 0;
   if (rest.size() > 1) std::from_chars(rest.data() + 1, rest.data() + rest.size(), bytes);
   if (const char* reason = reason_against(kind, bytes))
-    throw UnsupportedError(fmt::format("{}: type \"{}\" {}", where, dtype, reason));
+    throw UnsupportedError(fmt::format("{}: type {} {}", where, quoted_excerpt(dtype), reason));
 
   const std::string canonical = fmt::format("{}{}", kind, bytes);
   const bool whole = kind == 'i' || kind == 'u';
@@ -176,13 +177,13 @@ NpyType parse_npy_type(std::string_view dtype, std::string_view where) {
                      (whole && (bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8)) ||
                      (kind == 'f' && (bytes == 2 || bytes == 4 || bytes == 8));
   if (!known || canonical != rest) {
-    throw IoError(fmt::format(
-        "{}: unknown element type \"{}\"; bool, integers and float16, float32, float64 can be read", where,
-        dtype));
+    throw IoError(
+        fmt::format("{}: unknown element type {}; bool, integers and float16, float32, float64 can be read",
+                    where, quoted_excerpt(dtype)));
   }
   if (bytes > 1 && order != '<' && order != '>') {
-    throw IoError(fmt::format(
-        "{}: type \"{}\" does not say its byte order; write the file again with numpy.save", where, dtype));
+    throw IoError(fmt::format("{}: type {} does not say its byte order; write the file again with numpy.save",
+                              where, quoted_excerpt(dtype)));
   }
   return {kind, bytes, order == '>'};
 }

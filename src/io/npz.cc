@@ -9,6 +9,7 @@
 
 #include "io/npy_stream.h"
 #include "nrec/core/error.h"
+#include "nrec/core/printable_text.h"
 #include "nrec/core/suggest.h"
 #include "nrec/io/file.h"
 #include "nrec/io/npy.h"
@@ -105,9 +106,14 @@ Entry checked_entry(zip_t* archive, zip_uint64_t index, std::uint64_t file_size,
   }
   std::string name = status.name;
   if (leaves_the_archive(name))
-    throw IoError(fmt::format(
-        "{}: the archive has an entry with the unsafe name \"{}\"; write it again with numpy.savez", where,
-        name));
+    throw IoError(
+        fmt::format("{}: the archive has an entry with the unsafe name {}; write it again with numpy.savez",
+                    where, quoted_text(name)));
+  if (has_control_character(name))
+    throw IoError(
+        fmt::format("{}: the archive has an entry named {}, which holds a control character; write it "
+                    "again under another name",
+                    where, quoted_text(name)));
   if (name.ends_with(".npy")) name.resize(name.size() - 4);
   const std::string entry_where = fmt::format("{}: \"{}\"", where, name);
   if (status.encryption_method != ZIP_EM_NONE)
@@ -180,8 +186,13 @@ void check_names(const NamedArrays& arrays) {
   for (std::size_t i = 0; i < arrays.size(); ++i) {
     const std::string& name = arrays[i].first;
     if (leaves_the_archive(name) || name.find('/') != std::string::npos) {
-      throw ConfigError(fmt::format(
-          "write_npz: \"{}\" cannot be the name of an array; use letters, digits and underscores", name));
+      throw ConfigError(
+          fmt::format("write_npz: {} cannot be the name of an array; use letters, digits and underscores",
+                      quoted_text(name)));
+    }
+    if (has_control_character(name)) {
+      throw ConfigError(fmt::format("write_npz: the name {} holds a control character; rename the array",
+                                    quoted_text(name)));
     }
     for (std::size_t j = 0; j < i; ++j) {
       if (arrays[j].first == name)

@@ -8,6 +8,7 @@
 #include "io/json_error.h"
 #include "io/sizes.h"
 #include "nrec/core/error.h"
+#include "nrec/core/printable_text.h"
 
 namespace nrec::io {
 
@@ -34,7 +35,7 @@ Json parse_strict(std::string_view text, std::string_view where) {
     if (event == Json::parse_event_t::object_start) keys.emplace_back();
     if (event == Json::parse_event_t::object_end) keys.pop_back();
     if (event == Json::parse_event_t::key && !keys.back().insert(parsed.get<std::string>()).second) {
-      fail(where, fmt::format("the key \"{}\" appears twice", parsed.get<std::string>()));
+      fail(where, fmt::format("the key {} appears twice", quoted_text(parsed.get<std::string>())));
     }
     return true;
   };
@@ -124,13 +125,15 @@ TensorHeader parse_tensor_header(std::string_view text, std::string_view where) 
   if (!json.is_object()) fail(where, "it is no object {...}");
   TensorHeader header;
   for (const auto& [name, value] : json.items()) {
+    if (has_control_character(name))
+      fail(where, fmt::format("the name {} holds a control character", quoted_text(name)));
     if (name != kMetadataKey) {
       header.entries.push_back(parse_entry(name, value, where));
       continue;
     }
     if (!value.is_object()) fail(where, "__metadata__ is no object {...}");
     for (const auto& [key, item] : value.items()) {
-      if (!item.is_string()) fail(where, fmt::format("\"{}\" of __metadata__ is no text", key));
+      if (!item.is_string()) fail(where, fmt::format("{} of __metadata__ is no text", quoted_text(key)));
       header.metadata[key] = item.get<std::string>();
     }
   }

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "nrec/core/error.h"
+#include "nrec/core/printable_text.h"
 #include "nrec/io/file.h"
 
 namespace nrec {
@@ -28,8 +29,14 @@ TomlValue converted(const toml::node& node, std::string_view where);
 // The parser sorts keys by name; their places in the text restore the order of the author.
 TomlTable converted_table(const toml::table& table, std::string_view where) {
   std::vector<Entry> entries;
-  for (const auto& [key, node] : table)
-    entries.push_back({key.source().begin, std::string(key.str()), &node});
+  for (const auto& [key, node] : table) {
+    const toml::source_position place = key.source().begin;
+    if (has_control_character(key.str())) {
+      throw ConfigError(fmt::format("{}:{}:{}: the name {} holds a control character; rename it", where,
+                                    place.line, place.column, quoted_text(key.str())));
+    }
+    entries.push_back({place, std::string(key.str()), &node});
+  }
   std::stable_sort(entries.begin(), entries.end(), before);
   TomlTable result;
   for (Entry& entry : entries) result.emplace_back(std::move(entry.name), converted(*entry.node, where));

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "nrec/core/error.h"
+#include "nrec/core/printable_text.h"
 
 namespace nrec {
 
@@ -98,8 +99,8 @@ std::unique_ptr<const Distribution> make_distribution(const PriorTerm& term) {
     }
     return family.make(ParameterReader(term, family.info));
   }
-  throw ConfigError("prior of " + names_text(term.names) + ": unknown family '" + term.family + "'" +
-                    suggestion_text(term.family, known, "families"));
+  throw ConfigError("prior of " + names_text(term.names) + ": unknown family '" + one_line_text(term.family) +
+                    "'" + suggestion_text(term.family, known, "families"));
 }
 
 const std::vector<PriorFamilyInfo>& prior_families() {

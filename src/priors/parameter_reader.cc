@@ -5,6 +5,7 @@
 
 #include "nrec/core/error.h"
 #include "nrec/core/options.h"
+#include "nrec/core/printable_text.h"
 #include "nrec/core/suggest.h"
 
 namespace nrec {
@@ -58,7 +59,7 @@ void ParameterReader::check_known() const {
   for (std::size_t i = 0; i < term_.parameters.size(); ++i) {
     const std::string& keyword = term_.parameters[i].first;
     if (std::find(known.begin(), known.end(), keyword) == known.end()) {
-      throw ConfigError(where_ + "unknown keyword '" + keyword + "'" +
+      throw ConfigError(where_ + "unknown keyword '" + one_line_text(keyword) + "'" +
                         suggestion_text(keyword, known, "keywords"));
     }
     for (std::size_t j = 0; j < i; ++j) {

@@ -6,6 +6,7 @@
 
 #include "nrec/core/error.h"
 #include "nrec/core/options.h"
+#include "nrec/core/printable_text.h"
 #include "priors/bijection.h"
 #include "priors/empirical.h"
 #include "priors/families.h"
@@ -25,6 +26,11 @@ void check_names(const std::vector<std::string>& names) {
   std::sort(sorted.begin(), sorted.end());
   if (!sorted.empty() && sorted.front().empty())
     throw ConfigError("prior: a parameter has an empty name; give every parameter a name.");
+  for (const std::string& name : names) {
+    if (has_control_character(name))
+      throw ConfigError("prior: the parameter name " + quoted_text(name) +
+                        " holds a control character, which tables and terminals cannot show; rename it.");
+  }
   const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
   if (twice != sorted.end())
     throw ConfigError("prior: the name '" + *twice + "' is used twice; give every parameter its own name.");
@@ -34,7 +40,8 @@ bool has_auto_transform(const PriorTerm& term) {
   static const std::vector<std::string> known = {"auto", "identity"};
   if (term.transform == known[0]) return true;
   if (term.transform == known[1]) return false;
-  throw ConfigError("prior of " + names_text(term.names) + ": unknown transform '" + term.transform + "'" +
+  throw ConfigError("prior of " + names_text(term.names) + ": unknown transform '" +
+                    one_line_text(term.transform) + "'" +
                     suggestion_text(term.transform, known, "transforms"));
 }
 

@@ -6,6 +6,9 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 
+#include "nrec/core/error.h"
+#include "nrec/core/printable_text.h"
+
 namespace nrec::simulation {
 namespace {
 
@@ -35,7 +38,7 @@ std::string get(Database& database, std::string_view key) {
 }
 
 [[noreturn]] void throw_wrong_value(const Database& database, std::string_view key, std::string_view value) {
-  throw_damaged(database.path(), fmt::format("\"{}\" in its table meta is {}", key, value));
+  throw_damaged(database.path(), fmt::format("\"{}\" in its table meta is {}", key, one_line_text(value)));
 }
 
 std::string list_to_json(const std::vector<std::string>& texts, std::string_view what) {
@@ -123,6 +126,14 @@ CampaignIdentity read_identity(Database& database) {
   CampaignIdentity identity;
   identity.seed = number(database, "seed");
   identity.parameter_names = list_from_json<std::string>(database, "parameter_names");
+  for (const std::string& name : identity.parameter_names) {
+    if (has_control_character(name)) {
+      throw IoError(
+          fmt::format("{}: its parameter {} holds a control character; rename the parameter and simulate in "
+                      "another folder",
+                      database.path().string(), quoted_text(name)));
+    }
+  }
   identity.prior = list_from_json<std::string>(database, "prior");
   identity.simulator = get(database, "simulator");
   identity.simulator_hash = get(database, "simulator_hash");

@@ -1,6 +1,7 @@
 #include "catalogue.h"
 
 #include "nrec/core/error.h"
+#include "nrec/core/printable_text.h"
 #include "nrec/core/suggest.h"
 
 namespace nrec {
@@ -37,7 +38,7 @@ std::unique_ptr<Task> make_task(std::string_view name, const TaskOptions& option
     }
     return entry.make(options);
   }
-  std::string text = "task = \"" + std::string(name) + "\" is not a known task; ";
+  std::string text = "task = " + quoted_text(name) + " is not a known task; ";
   const std::string nearest = nearest_word(name, task_names());
   if (!nearest.empty()) text += "did you mean " + nearest + "? ";
   text += "Known tasks:";

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "nrec/core/error.h"
+#include "nrec/core/printable_text.h"
 #include "nrec/io/json.h"
 #include "nrec/io/safetensors.h"
 #include "nrec/training/ratio_estimator.h"
@@ -89,7 +90,7 @@ struct Header {
   }
 };
 
-Prior read_prior(const Header& header, const TensorFile& file) {
+Prior read_terms_or_samples(const Header& header, const TensorFile& file) {
   const std::size_t num_terms = header.count("prior.num_terms");
   if (num_terms == 0) {
     const NamedTensor& tensor = required_tensor(file, "prior.samples", header.where);
@@ -110,6 +111,19 @@ Prior read_prior(const Header& header, const TensorFile& file) {
     terms.push_back(std::move(term));
   }
   return Prior::from_terms(std::move(terms));
+}
+
+/// What a prior refuses is here no mistake of the user's but of the file.
+Prior read_prior(const Header& header, const TensorFile& file) {
+  try {
+    return read_terms_or_samples(header, file);
+  } catch (const InternalError&) {
+    throw;
+  } catch (const IoError&) {
+    throw;
+  } catch (const Error& error) {
+    throw IoError(header.where + ": " + error.what() + " The file is damaged: train again, or copy it again");
+  }
 }
 
 std::vector<double> read_numbers(const TensorFile& file, const char* name, std::size_t size,
@@ -265,7 +279,7 @@ RatioEstimator load_estimator(const std::filesystem::path& path) {
   }
   const bool has_success = version->second == kVersionWithSuccess;
   if (version->second != kVersion && !has_success) {
-    throw IoError(where + ": estimator format version " + version->second +
+    throw IoError(where + ": estimator format version " + one_line_text(version->second) +
                   ", but this program reads versions " + kVersion + " and " + kVersionWithSuccess +
                   "; use the version of nrec that wrote it");
   }

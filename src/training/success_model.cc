@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "nrec/core/error.h"
+#include "nrec/core/printable_text.h"
 #include "nrec/networks/pair_step.h"
 #include "training/encode_theta.h"
 #include "training/softplus.h"
@@ -39,8 +40,8 @@ SuccessKind success_kind(std::string_view name) {
   for (const SuccessKind kind : {SuccessKind::network, SuccessKind::no_better, SuccessKind::too_few}) {
     if (name == success_kind_name(kind)) return kind;
   }
-  throw ConfigError("success model: kind \"" + std::string(name) +
-                    "\" is unknown; it must be one of network | no better | too few");
+  throw ConfigError("success model: kind " + quoted_text(name) +
+                    " is unknown; it must be one of network | no better | too few");
 }
 
 double SuccessCalibration::z_score() const {

@@ -26,7 +26,7 @@ struct CsvTable {
 ///
 /// Errors   IoError: missing or damaged file, more (inflated) bytes than max_bytes, nothing in it, a row of
 /// another length or
-///          a cell that is no number (with line and column), an empty or repeated name in the header
+///          a cell that is no number (with line and column), an empty or repeated name in the header, one with a control character
 /// Numerics each number is the float64 nearest to its text; magnitudes too small for float64 become 0, too
 /// large ones are refused Cost     O(bytes); holds the text and the values at the same time
 CsvTable read_csv(const std::filesystem::path& path, std::uint64_t max_bytes = std::uint64_t{4} << 30);
@@ -36,7 +36,7 @@ CsvTable parse_csv(std::string_view text, std::string_view where);
 
 /// Text of a table: a header line unless `columns` is empty, commas, "\n", and the shortest numbers that read
 /// back as the same bits. Errors   ShapeError: number of names and columns differ; ConfigError: an empty or
-/// repeated name
+/// repeated name, one with a control character
 std::string csv_text(std::span<const std::string> columns, MatrixView<const double> values);
 
 /// Writes csv_text with the care of write_file.

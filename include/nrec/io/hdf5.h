@@ -16,7 +16,7 @@ struct Hdf5Limits {
 };
 
 /// Paths of the datasets of an HDF5 file ("theta", "group/x"), sorted.
-/// Errors   IoError: missing, no HDF5 file, truncated; more than 10,000 objects
+/// Errors   IoError: missing, no HDF5 file, truncated; more than 10,000 objects, a name with a control character
 std::vector<std::string> hdf5_names(const std::filesystem::path& path);
 
 /// The datasets called `names` (paths from the root group), in that order. NetCDF-4 files are HDF5 files,

@@ -22,7 +22,7 @@ std::vector<std::string> npz_names(const std::filesystem::path& path);
 ///
 /// Errors   IoError: no archive, truncated, damaged (check sums are verified), more than 1,000 entries, an
 /// entry with an
-///          absolute name or "..", more inflated bytes than allowed, a name twice; and those of read_npy for
+///          absolute name or "..", more inflated bytes than allowed, a name twice or with a control character; and those of read_npy for
 ///          each array
 /// Cost     8 bytes of memory per element; an entry's declared size is believed only as far as its stored
 /// bytes can inflate to it
@@ -35,7 +35,7 @@ NamedArrays read_npz(const std::filesystem::path& path, std::span<const std::str
 
 /// Writes arrays to a .npz file, deflated or stored, with the care of write_file. Equal input gives equal
 /// bytes (the time stamps in the archive are fixed). Errors   ConfigError: no arrays, an empty name, a name
-/// twice or one with "/", "\", or ".."; and those of npy_bytes and write_file
+/// twice or one with "/", "\", ".." or a control character; and those of npy_bytes and write_file
 void write_npz(const std::filesystem::path& path, const NamedArrays& arrays, bool compressed = true);
 
 }  // namespace nrec

@@ -29,8 +29,8 @@ struct TomlValue {
 
 /// The tree of a TOML file: its root is a table.
 ///
-/// Errors   IoError as read_file; ConfigError "file:line:column: reason": not TOML 1.0, a key twice, a date
-/// or time
+/// Errors   IoError as read_file; ConfigError "file:line:column: reason": not TOML 1.0, a key twice or with a control
+/// character, a date or time
 TomlValue read_toml(const std::filesystem::path& path);
 
 /// The same from memory; `where` is the file's name in messages.

@@ -33,12 +33,12 @@ struct PriorTerm {
 class Prior {
  public:
   /// Errors: ConfigError: unknown family or keyword (with the nearest known one), missing keyword, repeated or empty
-  /// name; DomainError: a parameter outside its range (not finite, low >= high, scale <= 0, covariance not positive
+  /// name, one with a control character; DomainError: a parameter outside its range (not finite, low >= high, scale <= 0, covariance not positive
   /// definite); ShapeError: wrong count of numbers, or several names for a family of one parameter.
   static Prior from_terms(std::vector<PriorTerm> terms);
   /// The empirical prior of a table of thetas [N, D]: sampling picks rows; there is no density.
   /// Errors: ShapeError: no rows or names.size() != D; DomainError: not finite, or a constant column;
-  /// ConfigError: repeated or empty name.
+  /// ConfigError: repeated or empty name, one with a control character.
   static Prior from_samples(std::vector<std::string> names, Matrix<double> theta);
 
   std::size_t dim() const;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <limits>
 
 namespace nrec {
@@ -58,6 +59,13 @@ TEST(VerdictText, SaysTheDecidingItemOnce) {
   EXPECT_EQ(verdict_text(said),
             "verdict: not trusted\n  ranks: too narrow; simulate more\n  tarp: trusted: nothing to see\n");
   EXPECT_EQ(verdict_text({"trusted", "", {}}), "verdict: trusted\n");
+}
+
+TEST(PosteriorTable, HasALinePerParameterWhateverItsName) {
+  const MarginalSummary marginal{.name = "a\n\x1b[2J"};
+  const std::string table = posterior_table(std::span(&marginal, 1));
+  EXPECT_NE(table.find("\na\\x0a\\x1b[2J  "), std::string::npos) << table;
+  EXPECT_EQ(std::count(table.begin(), table.end(), '\n'), 2);
 }
 
 }  // namespace

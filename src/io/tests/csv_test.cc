@@ -53,7 +53,7 @@ TEST(Csv, AcceptsMarksLineEndsSpacesSeparatorsAndQuotes) {
   EXPECT_EQ(parse_csv("1\t2\n3\t4\n", "f").values, expected);
   EXPECT_EQ(parse_csv("\n1;2\n3; 4\n", "f").values, expected);
   EXPECT_EQ(parse_csv("\"1\",\"2\"\n3,\"4\"\n", "f").values, expected);
-  EXPECT_EQ(parse_csv("\"two\nlines\",b\n1,2\n", "f").columns[0], "two\nlines");
+  EXPECT_EQ(parse_csv("\"two words\",b\n1,2\n", "f").columns[0], "two words");
 }
 
 TEST(Csv, NanAndInfinityAreValuesAndDoNotMakeAHeader) {
@@ -213,6 +213,16 @@ TEST(Csv, ReadsTheBenchmarksFiles) {
   EXPECT_EQ(draws.values.cols(), 10u);
   EXPECT_EQ(draws.columns.at(0), "parameter_1");
   EXPECT_EQ(read_csv(folder / "observation.csv").values.cols(), 10u);
+}
+
+TEST(Csv, RefusesNamesThatATerminalWouldObey) {
+  EXPECT_EQ(io_message("a,\"b\nc\"\n1,2\n"),
+            "f: line 1: column 2 is named \"b\\x0ac\", which holds a control character; rename it");
+  EXPECT_EQ(io_message("a,b\n1,\x1b[31m\n"),
+            "f: line 2: column 2: \"\\x1b[31m\" is not a number that float64 can hold; write a number with a "
+            "decimal point, or nan");
+  EXPECT_EQ(message_of<ConfigError>([] { csv_text(Names{"a\tb"}, Matrix<double>(1, 1, {1})); }),
+            "write_csv: the column name \"a\\x09b\" holds a control character; rename it");
 }
 
 }  // namespace

@@ -188,5 +188,15 @@ TEST(Hdf5, RefusesATruncatedFile) {
       << refusal(folder, "x");
 }
 
+TEST(Hdf5, RefusesNamesThatATerminalWouldObey) {
+  const TemporaryFolder folder;
+  const double value = 1;
+  Hdf5Writer(folder / "f.h5").add("a\x1b[2Jb", H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, {1}, &value);
+  EXPECT_EQ(
+      without_path(message_of<IoError>([&] { hdf5_names(folder / "f.h5"); }), folder),
+      "f.h5: holds a dataset named \"a\\x1b[2Jb\", which holds a control character; write it again under "
+      "another name");
+}
+
 }  // namespace
 }  // namespace nrec

@@ -157,5 +157,19 @@ TEST(Npz, RefusesNamesThatDoNotFitAnArchive) {
   EXPECT_FALSE(std::filesystem::exists(folder / "s.npz"));
 }
 
+TEST(Npz, RefusesNamesThatATerminalWouldObey) {
+  const TemporaryFolder folder;
+  write_archive(folder / "s.npz", {{"a\nb.npy", "x"}});
+  const auto names = [&] { npz_names(folder / "s.npz"); };
+  EXPECT_EQ(
+      io_message(folder, names),
+      "s.npz: the archive has an entry named \"a\\x0ab.npy\", which holds a control character; write it "
+      "again under another name");
+  EXPECT_EQ(message_of<ConfigError>([&] {
+              write_npz(folder / "t.npz", {{"a\nb", {{1}, {1}}}});
+            }),
+            "write_npz: the name \"a\\x0ab\" holds a control character; rename the array");
+}
+
 }  // namespace
 }  // namespace nrec

@@ -149,5 +149,12 @@ TEST(Safetensors, SurvivesEveryDamagedByte) {
             1000);
 }
 
+TEST(Safetensors, RefusesNamesThatATerminalWouldObey) {
+  EXPECT_EQ(
+      io_message(file_with("{\"a\\u001b[2J\":{\"dtype\":\"F32\",\"shape\":[0],\"data_offsets\":[0,0]}}")),
+      "f: the safetensors header is damaged: the name \"a\\x1b[2J\" holds a control character; copy or "
+      "write the file again");
+}
+
 }  // namespace
 }  // namespace nrec

@@ -120,5 +120,13 @@ TEST(Toml, SurvivesEveryDamagedByte) {
   EXPECT_GT(refusals, 500);
 }
 
+TEST(Toml, RefusesNamesThatATerminalWouldObey) {
+  EXPECT_EQ(config_message("[parameters]\n\"a\\u001b[31mb\" = 1\n"),
+            "p.toml:2:1: the name \"a\\x1b[31mb\" holds a control character; rename it");
+  EXPECT_EQ(config_message("a = { \"b\\nc\" = 1 }\n"),
+            "p.toml:1:7: the name \"b\\x0ac\" holds a control character; rename it");
+  EXPECT_NO_THROW(parse_toml("a = \"\\n\"", "p.toml")) << "texts may have several lines";
+}
+
 }  // namespace
 }  // namespace nrec

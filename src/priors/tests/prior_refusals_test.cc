@@ -190,5 +190,19 @@ TEST(PriorRefusals, ArraysOfTheWrongShape) {
   EXPECT_FALSE(prior.contains(std::vector<double>{0.5, 0.5}));
 }
 
+TEST(PriorRefusals, NamesThatATerminalWouldObey) {
+  EXPECT_EQ(
+      refused_term<ConfigError>(term("uniform", {{"low", {0}}, {"high", {1}}}, {"ma\x1b[31mss"})),
+      "prior: the parameter name \"ma\\x1b[31mss\" holds a control character, which tables and terminals "
+      "cannot show; rename it.");
+  EXPECT_EQ(
+      refusal<ConfigError>([] {
+        Prior::from_samples({"a\nb"}, Matrix<double>(2, 1, std::vector<double>{1, 2}));
+      }),
+      "prior: the parameter name \"a\\x0ab\" holds a control character, which tables and terminals cannot "
+      "show; rename it.");
+  EXPECT_EQ(refused_term<ConfigError>(term("uni\x1b[1m", {}, {"a"})).find('\x1b'), std::string::npos);
+}
+
 }  // namespace
 }  // namespace nrec

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <utility>
 
+#include "nrec/core/printable_text.h"
 #include "simulation/external/dialect.h"
 #include "simulation/external/message_tail.h"
 #include "simulation/external/number_text.h"
@@ -90,7 +91,7 @@ class LinesDialect final : public Dialect {
     const std::size_t end = rest.find_last_not_of(" \t\r") + 1;
     const std::string_view why = start < end ? rest.substr(start, end - start) : std::string_view();
     set_failure(result, RowStatus::refused,
-                why.empty() ? "refused" : "refused: " + printable(why.substr(0, 200)));
+                why.empty() ? "refused" : "refused: " + printable_text(why.substr(0, 200)));
   }
 
   std::shared_ptr<const SimulatorSetup> setup_;

@@ -21,10 +21,6 @@ class MessageTail {
   bool is_cut_ = false;
 };
 
-// `bytes` for people: valid UTF-8 stays, with newlines and tabs; everything else becomes \xNN.
-std::string printable(std::string_view bytes);
-// The same on one line and short, in quotes: for reasons.
-std::string quoted_excerpt(std::string_view bytes);
 // Whether there is nothing but what numbers in decimal text are made of.
 bool is_numbers_only(std::string_view bytes);
 

@@ -8,6 +8,7 @@
 #include "io/npy_header.h"
 #include "io/sizes.h"
 #include "nrec/core/error.h"
+#include "nrec/core/printable_text.h"
 #include "nrec/io/npy.h"
 #include "simulation/external/dialect.h"
 #include "simulation/external/message_tail.h"

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <system_error>
 
+#include "nrec/core/printable_text.h"
 #include "simulation/external/message_tail.h"
 
 namespace nrec::simulation {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "nrec/core/printable_text.h"
 #include "simulation/external/descendants.h"
 
 namespace nrec::simulation {

@@ -93,6 +93,10 @@ TEST(CampaignDamage, IsFoundInTheIdentity) {
             damaged("\"parameter_names\" in its table meta is [\"a\", 3]"));
   EXPECT_EQ(refusal_after("UPDATE meta SET value = '[]' WHERE key = 'parameter_names'"),
             damaged("\"parameter_names\" in its table meta is a list of 0"));
+  EXPECT_EQ(
+      refusal_after("UPDATE meta SET value = '[\"a\\u001b[2J\"]' WHERE key = 'parameter_names'"),
+      "rows-1-of-1.sqlite: its parameter \"a\\x1b[2J\" holds a control character; rename the parameter and "
+      "simulate in another folder");
   EXPECT_EQ(refusal_after("UPDATE meta SET value = '[3' WHERE key = 'x_shape'"),
             damaged("\"x_shape\" in its table meta is [3"));
   EXPECT_EQ(refusal_after("UPDATE meta SET value = '[1e3]' WHERE key = 'x_shape'"),

@@ -139,7 +139,7 @@ TEST(CampaignWriter, UsesALogAndNoSharedMemory) {
 TEST(CampaignWriter, HoldsAnyUtf8InNames) {
   const TemporaryFolder folder;
   CampaignIdentity identity = example_identity();
-  identity.parameter_names = {"\xC3\xA9\xE6\xBC\xA2\xF0\x9F\x98\x80", "a\"b\\c\n\t,['x"};
+  identity.parameter_names = {"\xC3\xA9\xE6\xBC\xA2\xF0\x9F\x98\x80", "a\"b\\c ,['x"};
   identity.simulator = "./a \xFF";  // a file name may hold any byte
   make_shard(folder.path(), {}, 3, identity);
   const CampaignReader reader(folder.path());

@@ -281,6 +281,16 @@ TEST_F(TrainTest, EstimatorFileRoundTripsAndRefusesDamage) {
   refused([](RatioEstimator& e) { e.x_standardiser.scale[0] = std::nan(""); });
   refused([](RatioEstimator& e) { e.theta_standardiser.shift[0] = std::nan(""); });
   refused([](RatioEstimator& e) { e.x_low[0] = std::nan(""); });
+  // Names that a terminal would obey: as if an older program had written them.
+  std::string named = bytes;
+  const std::string name = copy.prior.names()[0];
+  const std::string old_names = "\\\"prior.0.names\\\":[\\\"" + name + "\\\"";
+  const std::size_t at_names = named.find(old_names);
+  ASSERT_NE(at_names, std::string::npos);
+  named.replace(at_names + old_names.size() - name.size() - 2, 1, std::string("\x7f"));
+  std::ofstream(path, std::ios::binary) << named;
+  EXPECT_NE(error_of([&] { load_estimator(path); }).find("e.safetensors: prior: the parameter name \"\\x7f"),
+            std::string::npos);
   // A byte of the header or the arrays changed anywhere: an error, or a loadable file, never a crash.
   for (std::size_t at = 8; at < bytes.size(); at += 97) {
     std::string damaged = bytes;

@@ -74,17 +74,6 @@ TEST(NumberText, SaysWhatIsNoNumber) {
     EXPECT_NE(problem_in(text), "") << text;
 }
 
-TEST(Messages, ArePrintable) {
-  EXPECT_EQ(printable("a\tb\nc \xC3\xA9 \xE6\xBC\xA2"), "a\tb\nc \xC3\xA9 \xE6\xBC\xA2");
-  EXPECT_EQ(printable(std::string_view("\x00\x1b[1m\x7f\r", 7)), "\\x00\\x1b[1m\\x7f\\x0d");
-  // Cut sequences, overlong forms, surrogates, numbers beyond the last character, C1 controls.
-  EXPECT_EQ(printable("\xC3"), "\\xc3");
-  EXPECT_EQ(printable("\xC0\xAF \xED\xA0\x80 \xF5\x80\x80\x80 \xC2\x85"),
-            "\\xc0\\xaf \\xed\\xa0\\x80 \\xf5\\x80\\x80\\x80 \\xc2\\x85");
-  EXPECT_EQ(quoted_excerpt("a\nb"), "\"a\\x0ab\"");
-  EXPECT_EQ(quoted_excerpt(std::string(100, 'a')), "\"" + std::string(40, 'a') + "\" ...");
-}
-
 TEST(MessageTail, KeepsTheLastLines) {
   MessageTail tail;
   std::string all;
