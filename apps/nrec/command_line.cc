@@ -62,7 +62,10 @@ std::vector<std::string> checked_words(std::span<const std::string> words, const
                                    nearest.empty() ? fmt::format("nrec {} --help lists them", verb.name)
                                                    : fmt::format("did you mean {}?", nearest)));
     }
-    result.push_back(flag + word.substr(equals));
+    // CLI11 would take the next word for the value of "--flag=".
+    const bool is_empty = equals + 1 == word.size();
+    result.push_back(is_empty ? flag : flag + word.substr(equals));
+    if (is_empty) result.emplace_back();
   }
   return result;
 }

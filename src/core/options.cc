@@ -243,6 +243,9 @@ void OptionTable::set_from_text(std::string_view section, std::string_view name,
       if (comma > start) parts.emplace_back(text.substr(start, comma - start));
       start = comma + 1;
     }
+    if (parts.empty())
+      throw ConfigError(std::string(where) + ": " + quoted_text(text) +
+                        " names nothing; give one or several, with commas between them, or leave it out");
     value = std::move(parts);
   }
   set(section, name, value, where);

@@ -153,5 +153,20 @@ TEST_F(Usage, PrecisionIsInTheRecordAndMustFitTheKernels) {
   expect_in(outcome.err, "isa = \"ref_bf16\" is not of precision \"f32\"");
 }
 
+TEST_F(Usage, ListsThatNameNothingAreRefused) {
+  const Words lines[] = {{"benchmark", "--tasks", "", "--out", "b"},
+                         {"experiment", "table2", "--tasks", "", "--out", "b"},
+                         {"experiment", "fig5", "--gammas=", "--out", "b"},
+                         {"experiment", "fig5", "--seeds", ",", "--out", "b"},
+                         {"compare", "a.csv", "b.csv", "--metric", ""},
+                         {"infer", "--files", "", "--out", "b"}};
+  for (const Words& line : lines) {
+    const Outcome outcome = run(line);
+    EXPECT_EQ(outcome.code, 2) << line[0];
+    expect_in(outcome.err, "names nothing; give one or several");
+    EXPECT_FALSE(exists("b")) << line[0];
+  }
+}
+
 }  // namespace
 }  // namespace nrec::cli

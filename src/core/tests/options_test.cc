@@ -79,5 +79,23 @@ TEST(OptionTable, KnowsDefaults) {
   EXPECT_EQ(table.find("network", "nothing"), nullptr);
 }
 
+TEST(OptionTable, AListThatNamesNothingIsRefused) {
+  Options options;
+  options.files = {"a.npz"};
+  const OptionTable table = table_of(options);
+  for (const char* text : {"", ",", ",,"}) {
+    EXPECT_EQ(message_of([&] { table.set_from_text("simulations", "files", text, "--files"); }),
+              "--files: \"" + std::string(text) +
+                  "\" names nothing; give one or several, with commas between them, or leave it out");
+  }
+  EXPECT_EQ(options.files, std::vector<std::string>{"a.npz"});
+}
+
+TEST(OptionTable, ValuesAreShownWithoutControlCharacters) {
+  Options options;
+  EXPECT_EQ(message_of([&] { table_of(options).set("network", "norm", std::string("\x1b[1m"), "f"); }),
+            "f: norm = \"\\x1b[1m\" must be one of batch | layer | none");
+}
+
 }  // namespace
 }  // namespace nrec
