@@ -131,7 +131,7 @@ std::optional<Record> stored_settings(const fs::path& folder) {
       return std::nullopt;
     const auto& shape = std::get<std::vector<std::int64_t>>(*record.find("x_shape"));
     if (!shape.empty() && std::ranges::all_of(shape, [](std::int64_t n) { return n >= 1; })) return record;
-  } catch (const Error&) {
+  } catch (const IoError&) {
   }
   return std::nullopt;
 }

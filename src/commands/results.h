@@ -29,6 +29,7 @@ Record with_valid_text(const Record& record);
 /// Writes record.json; text that is not UTF-8 gets "?" for its bad bytes.
 void write_record(const Record& record, const OutputFolder& folder);
 /// The record in a file, or nullopt when there is none that can be read: it is then made again.
+/// Errors   UnsupportedError: one of a newer program, which must not be replaced
 std::optional<Record> readable_record(const std::filesystem::path& path);
 /// The record of an earlier run, or nullopt when there is none that can be read.
 std::optional<Record> earlier_record(const OutputFolder& folder);

@@ -185,6 +185,29 @@ void throw_json_error(std::string_view text, std::size_t position, std::string_v
 
 }  // namespace io
 
+namespace {
+
+/// A newer program may mean something else by a name that this one knows.
+void check_schema_version(const Record& record, std::string_view where) {
+  const RecordValue* value = record.find("schema_version");
+  if (!value) return;
+  const auto* version = std::get_if<std::int64_t>(value);
+  if (!version || *version < 1) {
+    throw IoError(fmt::format(
+        "{}: schema_version must be a whole number from 1; the record is damaged, write it again", where));
+  }
+  if (*version <= Record::kSchemaVersion) return;
+  const RecordValue* writer = record.find("nrec_version");
+  const auto* name = writer ? std::get_if<std::string>(writer) : nullptr;
+  throw UnsupportedError(
+      fmt::format("{}: schema_version = {}, but this program knows records up to version {}; use the nrec "
+                  "that wrote it{} or "
+                  "a newer one, or start anew in another folder",
+                  where, *version, Record::kSchemaVersion, name ? " (" + one_line_text(*name) + ")" : ""));
+}
+
+}  // namespace
+
 std::string record_to_json(const Record& record, int indent) {
   Json object = Json::object();
   // The names of a record differ, so the slow search for a key is not needed.
@@ -201,7 +224,9 @@ Record record_from_json(std::string_view text, std::string_view where) {
   RecordReader reader(text, where);
   const bool complete = Json::sax_parse(text, &reader);
   require_internal(complete, "the JSON parser stopped without a reason");
-  return reader.take();
+  Record record = reader.take();
+  check_schema_version(record, where);
+  return record;
 }
 
 }  // namespace nrec

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "nrec/core/error.h"
+#include "nrec/core/printable_text.h"
 #include "nrec/io/safetensors.h"
 #include "training/history_tensor.h"
 
@@ -88,18 +89,32 @@ void save_checkpoint(const TrainingState& state, const std::string& fingerprint,
                     {{"format", kFormat}, {"format_version", kVersion}, {"fingerprint", fingerprint}});
 }
 
+namespace {
+
+std::string metadata_of(const TensorFile& file, const char* name) {
+  const auto found = file.metadata.find(name);
+  return found == file.metadata.end() ? std::string() : found->second;
+}
+
+}  // namespace
+
+void check_checkpoint_format(const TensorFile& file, const std::string& where) {
+  if (metadata_of(file, "format") != kFormat)
+    throw IoError(where + ": this is no checkpoint of nrec; start anew with --overwrite");
+  const std::string version = metadata_of(file, "format_version");
+  if (version != kVersion) {
+    throw UnsupportedError(where + ": checkpoint format version " + one_line_text(version) +
+                           ", but this program reads version " + kVersion +
+                           "; resume with the nrec that wrote it, or start anew with --overwrite");
+  }
+}
+
 void load_checkpoint(const std::string& fingerprint, const std::filesystem::path& path,
                      TrainingState& state) {
   const TensorFile file = read_safetensors(path);
   const std::string where = path.string();
-  const auto metadata = [&](const char* name) {
-    const auto found = file.metadata.find(name);
-    return found == file.metadata.end() ? std::string() : found->second;
-  };
-  if (metadata("format") != kFormat || metadata("format_version") != kVersion)
-    throw IoError(where +
-                  ": this is not a checkpoint that this version can read; start anew with --overwrite");
-  if (metadata("fingerprint") != fingerprint) {
+  check_checkpoint_format(file, where);
+  if (metadata_of(file, "fingerprint") != fingerprint) {
     throw IoError(where +
                   ": this checkpoint belongs to other simulations, settings, seed or instruction set; resume "
                   "with the same ones, or start anew with --overwrite (with learning_rate_schedule = "

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "nrec/core/stop.h"
+#include "nrec/io/safetensors.h"
 #include "training/trainer.h"
 
 namespace nrec {
@@ -19,8 +20,11 @@ struct TrainingState {
 /// Atomic. `fingerprint` names problem and settings: resuming under another one is refused.
 void save_checkpoint(const TrainingState& state, const std::string& fingerprint,
                      const std::filesystem::path& path);
+/// Refuses what is no checkpoint, or one of another version of the format. `where` starts the message.
+/// Errors: IoError, UnsupportedError
+void check_checkpoint_format(const TensorFile& file, const std::string& where);
 /// Replaces `state`, whose networks (and gradient_sum and average, where there are any) have the shapes that are wanted, by the one of the file.
-/// Errors: IoError: damaged, or made for other data or settings; `state` is then left as it was.
+/// Errors: those of check_checkpoint_format(); IoError: damaged, or made for other data or settings; `state` is then left as it was.
 void load_checkpoint(const std::string& fingerprint, const std::filesystem::path& path, TrainingState& state);
 
 /// Saves a state that changes, not more than once a second unless it must.

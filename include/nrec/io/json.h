@@ -19,8 +19,8 @@ std::string record_to_json(const Record& record, int indent = 2);
 /// of float64; [] becomes an empty list of float64.
 ///
 /// Errors   IoError: no JSON (with line and column), nested objects or lists, null, lists of mixed kinds, a
-/// name
-///          twice, a whole number beyond 64 bits; `where` starts the messages
+///          name twice or with a control character, a whole number beyond 64 bits, a schema_version that is
+///          none; UnsupportedError: a newer schema_version; `where` starts the messages
 Record record_from_json(std::string_view text, std::string_view where);
 
 }  // namespace nrec

@@ -108,5 +108,14 @@ TEST_F(Results, ACellOfBeforeAnOptionExistedCountsAsMadeWithItsDefault) {
   }
 }
 
+TEST_F(Results, ARecordOfANewerProgramIsNoDamagedOne) {
+  const fs::path path = folder_ / "cell.json";
+  write_file(path, "{\"schema_version\": 1, ");
+  EXPECT_FALSE(readable_record(path).has_value());
+  write_file(path, "{\"schema_version\": 99}");
+  EXPECT_THROW(readable_record(path), UnsupportedError);
+  EXPECT_THROW(stored_cell(path, Record()), UnsupportedError);
+}
+
 }  // namespace
 }  // namespace nrec

@@ -99,5 +99,28 @@ TEST(Json, SurvivesEveryDamagedByteAndDeepNesting) {
   EXPECT_THROW(record_from_json("{\"a\":" + std::string(1000000, '['), "f"), IoError);
 }
 
+TEST(Json, RefusesNamesThatATerminalWouldObey) {
+  EXPECT_EQ(io_message("{\"a\\u001b[2J\": 1}"),
+            "f: the name \"a\\x1b[2J\" holds a control character; rename it");
+  EXPECT_EQ(io_message("{\"a\\nb\": 1}"), "f: the name \"a\\x0ab\" holds a control character; rename it");
+}
+
+TEST(Json, RefusesRecordsOfANewerSchema) {
+  const auto newer = [](const std::string& text) {
+    return message_of<UnsupportedError>([&] { record_from_json(text, "f"); });
+  };
+  EXPECT_EQ(
+      newer("{\"schema_version\": 99, \"nrec_version\": \"9.1\"}"),
+      "f: schema_version = 99, but this program knows records up to version 1; use the nrec that wrote it "
+      "(9.1) or a newer one, or start anew in another folder");
+  EXPECT_NE(newer("{\"schema_version\": 2}").find("use the nrec that wrote it or a newer one"),
+            std::string::npos);
+  for (const char* version : {"0", "-1", "1.5", "\"1\"", "true"}) {
+    EXPECT_EQ(io_message("{\"schema_version\": " + std::string(version) + "}"),
+              "f: schema_version must be a whole number from 1; the record is damaged, write it again");
+  }
+  EXPECT_NO_THROW(record_from_json("{\"schema_version\": 1}", "f"));
+}
+
 }  // namespace
 }  // namespace nrec

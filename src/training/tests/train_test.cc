@@ -93,6 +93,13 @@ TEST_F(TrainTest, RefusesACheckpointOfAnotherRun) {
   TrainingOptions longer = short_training();
   longer.max_num_epochs = 7;  // a budget: may be raised
   EXPECT_EQ(train(toy_prior(), simulations, small_network(), longer, run_, checkpoint).summary.num_epochs, 7);
+  std::string newer = bytes_of(checkpoint.path);
+  newer.replace(newer.find("\"format_version\":\"1\"") + 18, 1, "9");
+  std::ofstream(checkpoint.path, std::ios::binary) << newer;
+  EXPECT_NE(error_of([&] {
+              train(toy_prior(), simulations, small_network(), longer, run_, checkpoint);
+            }).find("checkpoint format version 9, but this program reads version 1; resume with the nrec"),
+            std::string::npos);
   std::ofstream(checkpoint.path) << "rubbish";
   EXPECT_THROW(train(toy_prior(), simulations, small_network(), short_training(), run_, checkpoint), IoError);
 }
