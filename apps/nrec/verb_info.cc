@@ -12,10 +12,11 @@ class InfoVerb final : public Verb {
   InfoVerb() {
     syntax_.name = "info";
     syntax_.summary = "what is in a file, or what this machine can do (--cpu)";
-    syntax_.arguments = {{"FILE",
-                          "an estimator, checkpoint, record, table or archive of numbers, or the folder of a "
-                          "run or a campaign",
-                          false}};
+    syntax_.arguments = {
+        {"FILE",
+         "an estimator, checkpoint, record, problem file, table or archive of numbers, or the folder of a "
+         "run or a campaign",
+         false}};
     syntax_.options.add("", "cpu", &cpu_, "which kernels this machine runs, and why others are not chosen");
     syntax_.options.add("", "all", &all_, "every entry of the record of a run, not only what comes first");
     syntax_.options.add("", "json", &json_, "print the record as JSON on stdout, and nothing else there");

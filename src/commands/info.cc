@@ -11,6 +11,7 @@
 #include "commands/run_info.h"
 #include "nrec/core/error.h"
 #include "nrec/core/options.h"
+#include "nrec/core/printable_text.h"
 #include "nrec/io/file.h"
 #include "nrec/io/hdf5.h"
 #include "nrec/io/json.h"
@@ -18,15 +19,23 @@
 #include "nrec/io/npz.h"
 #include "nrec/io/safetensors.h"
 #include "nrec/io/tables.h"
+#include "nrec/io/toml.h"
 #include "nrec/kernels/dispatch.h"
 #include "nrec/simulation/campaign_store.h"
 #include "nrec/training/ratio_estimator.h"
+#include "training/checkpoint.h"
 
 namespace nrec {
 
 namespace {
 
 namespace fs = std::filesystem;
+
+std::vector<std::string> one_line_texts(std::span<const std::string> texts) {
+  std::vector<std::string> lines;
+  for (const std::string& text : texts) lines.push_back(one_line_text(text));
+  return lines;
+}
 
 std::string value_text(const RecordValue& value) {
   if (const bool* flag = std::get_if<bool>(&value)) return *flag ? "yes" : "no";
@@ -35,9 +44,10 @@ std::string value_text(const RecordValue& value) {
   if (const auto* text = std::get_if<std::string>(&value)) return *text;
   if (const auto* texts = std::get_if<std::vector<std::string>>(&value)) {
     constexpr std::size_t kMost = 40;
-    if (texts->size() <= kMost) return fmt::format("{}", fmt::join(*texts, ", "));
-    return fmt::format("{}, ... ({} texts)", fmt::join(texts->begin(), texts->begin() + kMost, ", "),
-                       texts->size());
+    const bool is_short = texts->size() <= kMost;
+    const std::string shown = fmt::format(
+        "{}", fmt::join(one_line_texts(std::span(*texts).first(is_short ? texts->size() : kMost)), ", "));
+    return is_short ? shown : fmt::format("{}, ... ({} texts)", shown, texts->size());
   }
   if (const auto* reals = std::get_if<std::vector<double>>(&value)) {
     return reals->size() > 8 ? fmt::format("({} numbers)", reals->size())
@@ -88,6 +98,7 @@ void list_safetensors(const fs::path& path, Listing& list) {
   const bool is_checkpoint = format != file.metadata.end() && format->second == "nrec-checkpoint";
   list.add("kind", std::string(is_checkpoint ? "checkpoint of a training run" : "safetensors"));
   if (is_checkpoint) {
+    check_checkpoint_format(file, path.string());
     if (const NamedTensor* history = file.find("history"); history && !history->shape.empty())
       list.add("num_epochs", static_cast<std::int64_t>(history->shape[0]));
     return;
@@ -121,6 +132,16 @@ void list_record(const fs::path& path, bool whole, Listing& list) {
   if (!whole && is_run(record)) list.result.lines = run_lines(path, record);
 }
 
+/// A problem file, or the config.toml of a run.
+void list_settings(const fs::path& path, Listing& list) {
+  const TomlValue root = read_toml(path);
+  list.add("kind", std::string("settings (TOML)"));
+  std::vector<std::string> sections;
+  for (const auto& [name, value] : std::get<TomlTable>(root.value)) sections.push_back(name);
+  list.add("sections", std::move(sections));
+  list.add("taken_by", std::string("nrec infer, nrec simulate, nrec train, nrec check --problem"));
+}
+
 /// The record, or the checkpoint of a run that was cut off before it had one.
 fs::path file_of_run(const fs::path& folder) {
   std::error_code code;
@@ -128,15 +149,37 @@ fs::path file_of_run(const fs::path& folder) {
   return !fs::exists(record, code) && fs::exists(checkpoint, code) ? checkpoint : record;
 }
 
-/// First bytes of a file; "" when it is shorter. A file that cannot be read is left to the reader's own
-/// message.
+/// First bytes of a file. A file that cannot be read is left to the reader's own message.
 std::string first_bytes(const fs::path& path) {
   std::FILE* file = std::fopen(path.c_str(), "rb");
   if (!file) return {};
-  std::string bytes(16, '\0');
+  std::string bytes(256, '\0');
   bytes.resize(std::fread(bytes.data(), 1, bytes.size(), file));
   std::fclose(file);
   return bytes;
+}
+
+/// Whether a file is JSON, whole or damaged: it starts as an object, or is called so.
+bool looks_like_json(const std::string& start, const fs::path& file) {
+  const std::size_t first = start.find_first_not_of(" \t\r\n");
+  return file.extension() == ".json" || (first != std::string::npos && start[first] == '{');
+}
+
+void list_file(const fs::path& file, bool whole, Listing& list) {
+  const std::string start = first_bytes(file);
+  const fs::path ending = file.extension();
+  if (start.starts_with("PK")) return list_arrays(read_npz(file), "archive of arrays (.npz)", list);
+  if (start.starts_with("\x93NUMPY")) return list_arrays({{"", read_npy(file)}}, "array (.npy)", list);
+  if (start.starts_with("\x89HDF")) return list_arrays(read_hdf5(file, hdf5_names(file)), "HDF5", list);
+  if (start.starts_with("SQLite format 3")) {
+    throw IoError(file.string() +
+                  ": is a database; if it is one of a campaign's, give nrec info the folder that it is in");
+  }
+  if (ending == ".safetensors" || (start.size() > 9 && start[8] == '{' && start[7] == '\0'))
+    return list_safetensors(file, list);
+  if (ending == ".toml") return list_settings(file, list);
+  if (looks_like_json(start, file)) return list_record(file, whole, list);
+  list_table(file, list);
 }
 
 }  // namespace
@@ -150,22 +193,12 @@ InfoResult info(const fs::path& path, bool whole) {
     return std::move(list.result);
   }
   const fs::path file = fs::is_directory(path, code) ? file_of_run(path) : path;
-  const std::string start = fs::is_regular_file(file, code) ? first_bytes(file) : std::string();
   Listing list;
   list.add("file", file.string());
-  if (start.starts_with("PK")) {
-    list_arrays(read_npz(file), "archive of arrays (.npz)", list);
-  } else if (start.starts_with("\x93NUMPY")) {
-    list_arrays({{"", read_npy(file)}}, "array (.npy)", list);
-  } else if (start.starts_with("\x89HDF")) {
-    const std::vector<std::string> names = hdf5_names(file);
-    list_arrays(read_hdf5(file, names), "HDF5", list);
-  } else if (start.size() > 9 && start[8] == '{') {
-    list_safetensors(file, list);
-  } else if (start.starts_with("{")) {
-    list_record(file, whole, list);
+  if (!fs::is_regular_file(file, code)) {
+    list_table(file, list);  // says why it cannot be read
   } else {
-    list_table(file, list);
+    list_file(file, whole, list);
   }
   return std::move(list.result);
 }

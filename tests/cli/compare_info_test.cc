@@ -6,6 +6,7 @@
 #include "nrec/io/json.h"
 #include "nrec/io/npy.h"
 #include "nrec/io/npz.h"
+#include "nrec/io/safetensors.h"
 #include "toy_problem.h"
 
 namespace nrec::cli {
@@ -172,6 +173,80 @@ TEST_F(Info, SaysWhichKernelsRunHere) {
   expect_in(outcome.out, "ref");
   EXPECT_EQ(run({"info"}).code, 2);
   EXPECT_EQ(run({"info", "nothing.npz"}).code, 3);
+}
+
+TEST_F(Info, SaysWhatAFileIsThatItCannotTabulate) {
+  write("p.toml", whole_);
+  const Outcome settings = run({"info", "p.toml"});
+  EXPECT_EQ(settings.code, 0) << settings.err;
+  expect_in(settings.out, "settings (TOML)");
+  expect_in(settings.out, "parameters, simulations, observation, network, training, sampling");
+  expect_in(settings.out, "nrec infer");
+  write("bad.toml", "[parameters\n");
+  const auto refuses = [&](const std::string& file, const std::string& message) {
+    const Outcome outcome = run({"info", file});
+    EXPECT_EQ(outcome.code, 3) << file;
+    expect_in(outcome.err, message);
+  };
+  refuses("bad.toml", "bad.toml:1:");
+  write("cut.json", "{\"a\": 1,\n \"b\"");
+  refuses("cut.json", "cut.json:2:5: is not valid JSON");
+  write("indented.txt", "\n  {\"a\": 1,, }\n");
+  refuses("indented.txt", "indented.txt:2:11: is not valid JSON");
+  write("headless.json", "\"a\": 1}\n");
+  refuses("headless.json", "headless.json: the text is a single value; a record is one object");
+  write("empty.json", "");
+  refuses("empty.json", "is not valid JSON");
+  write("cut.safetensors", "rubbish\n");
+  refuses("cut.safetensors", "cut.safetensors: is not a complete safetensors file");
+  write("rows-1-of-1.sqlite", std::string("SQLite format 3\0", 16));
+  refuses("rows-1-of-1.sqlite", "is a database; if it is one of a campaign's, give nrec info the folder");
+  write("newer.json", "{\"schema_version\": 99, \"command\": \"infer\"}");
+  refuses("newer.json", "newer.json: schema_version = 99, but this program knows records up to version 1");
+}
+
+TEST_F(Info, RefusesTheCheckpointOfAnotherVersion) {
+  write_safetensors(folder_ / "c.safetensors", {}, {{"format", "nrec-checkpoint"}, {"format_version", "99"}});
+  const Outcome outcome = run({"info", "c.safetensors"});
+  EXPECT_EQ(outcome.code, 3);
+  expect_in(
+      outcome.err,
+      "c.safetensors: checkpoint format version 99, but this program reads version 1; resume with the nrec "
+      "that wrote it, or start anew with --overwrite");
+}
+
+TEST_F(Info, NothingFromAFileSteersTheTerminal) {
+  const auto is_plain = [](const Outcome& outcome) {
+    for (const char* control : {"\x1b", "\x7f", "\r", "\xC2\x9B"}) {
+      EXPECT_EQ(outcome.out.find(control), std::string::npos) << outcome.out;
+      EXPECT_EQ(outcome.err.find(control), std::string::npos) << outcome.err;
+    }
+  };
+  write("r.json",
+        "{\"command\": \"infer\", \"message\": \"\\u001b]0;x\\u0007\", \"parameters\": [\"a\\u009b1m\"],"
+        " \"marginals.name\": [\"b\\r\\u001b[2J\"], \"marginals.mean\": [1.5]}");
+  const Outcome record = run({"info", "r.json"});
+  EXPECT_EQ(record.code, 0) << record.err;
+  expect_in(record.out, "\\x1b]0;x\\x07");
+  expect_in(record.out, "b\\x0d\\x1b[2J");
+  is_plain(record);
+  is_plain(run({"info", "r.json", "--all"}));
+  write("h.csv", "a,\"\x1b[31m\"\n1,2\n");
+  const Outcome table = run({"info", "h.csv"});
+  EXPECT_EQ(table.code, 3);
+  expect_in(table.err, "column 2 is named \"\\x1b[31m\", which holds a control character");
+  is_plain(table);
+  write("p.toml", "[parameters]\n\"a\\u001b[31m\" = { prior = \"uniform\", low = 0, high = 1 }\n");
+  const Outcome problem = run({"infer", "p.toml"});
+  EXPECT_EQ(problem.code, 3);
+  expect_in(problem.err, "p.toml:2:1: the name \"a\\x1b[31m\" holds a control character; rename it");
+  is_plain(problem);
+  write("t.toml", "[simulations]\ntask = \"two\\u001b[1m\\nmoons\"\n");
+  const Outcome task = run({"simulate", "t.toml"});
+  EXPECT_EQ(task.code, 3);
+  expect_in(task.err, "task = \"two\\x1b[1m\\x0amoons\" is not a known task");
+  is_plain(task);
+  is_plain(run({"info", "no\x1b[1msuch"}));
 }
 
 }  // namespace
