@@ -9,6 +9,7 @@
 #include "nrec/commands/infer.h"
 #include "nrec/commands/simulate.h"
 #include "nrec/core/error.h"
+#include "nrec/core/options.h"
 #include "nrec/io/file.h"
 #include "nrec/io/tables.h"
 #include "nrec/simulation/simulator.h"
@@ -34,6 +35,12 @@ void append(PairTable& all, PairTable&& more, const std::string& where) {
   if (all.theta.empty()) {
     all = std::move(more);
     return;
+  }
+  // A file without a status holds successes, as far as is known.
+  if (!all.status.empty() || !more.status.empty()) {
+    all.status.resize(all.theta.rows(), 0.0);
+    more.status.resize(more.theta.rows(), 0.0);
+    all.status.insert(all.status.end(), more.status.begin(), more.status.end());
   }
   if (more.theta.cols() != all.theta.cols() || more.x.cols() != all.x.cols()) {
     throw ShapeError(
@@ -77,6 +84,22 @@ void check_theta_names(const PairTable& pairs, const Prior& prior, const std::st
                       "the order of the file");
 }
 
+std::vector<RowStatus> row_statuses(const std::vector<double>& numbers, const std::string& source) {
+  std::vector<RowStatus> list;
+  for (const double number : numbers) {
+    const std::optional<RowStatus> status = row_status_of(number);
+    if (!status) {
+      throw DomainError(
+          fmt::format("{}: status[{}] = {} must be 0 (ok) or 1 to {}, which say how a simulation failed "
+                      "(docs/formats/campaign.md); "
+                      "give the array another name if it is something else",
+                      source, list.size(), number_text(number), kNumRowStatuses - 1));
+    }
+    list.push_back(*status);
+  }
+  return list;
+}
+
 LoadedSimulations from_files(const Problem& problem, const Prior& prior) {
   PairTable pairs = read_files(problem, prior);
   LoadedSimulations loaded;
@@ -93,7 +116,9 @@ LoadedSimulations from_files(const Problem& problem, const Prior& prior) {
     }
     pairs.theta.resize_rows(wanted);
     pairs.x.resize_rows(wanted);
+    if (!pairs.status.empty()) pairs.status.resize(wanted);
   }
+  loaded.set.status = row_statuses(pairs.status, loaded.set.source);
   loaded.x_names = std::move(pairs.x_names);
   loaded.set.theta = std::move(pairs.theta);
   loaded.set.x = std::move(pairs.x);

@@ -19,6 +19,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char* kStatusArray = "status";
+
 enum class Format { text, npy, npz, hdf5 };
 
 // Told by the first bytes; an extension that promises another format is left to that format's own refusal.
@@ -62,6 +64,10 @@ SampleTable from_array(NumericArray array, const std::string& where) {
   table.shape = array.shape;
   table.values = to_matrix(std::move(array), where);
   return table;
+}
+
+std::vector<std::string> array_names(const fs::path& path, Format format) {
+  return format == Format::npz ? npz_names(path) : hdf5_names(path);
 }
 
 NumericArray read_one(const fs::path& path, const std::string& name) {
@@ -135,6 +141,17 @@ PairTable split_columns(const CsvTable& table, std::span<const std::string> para
   return pairs;
 }
 
+// How each simulation ended, one number a row.
+std::vector<double> status_list(NumericArray array, std::size_t rows, const std::string& where) {
+  const bool is_list =
+      array.shape.size() == 1 || (array.shape.size() == 2 && array.shape[1] == 1);  // [N] or [N, 1]
+  if (is_list && array.shape[0] == rows) return std::move(array.values);
+  throw ShapeError(fmt::format(
+      "{}: \"status\" has the shape {} but theta has {} rows; it says how each simulation ended, one number "
+      "a row; give it another name if it is something else",
+      where, shape_text(array.shape), rows));
+}
+
 PairTable pairs_of_one_file(const fs::path& path, std::span<const std::string> parameter_names) {
   const std::string where = path.string();
   const Format format = format_of(path);
@@ -146,6 +163,9 @@ PairTable pairs_of_one_file(const fs::path& path, std::span<const std::string> p
   PairTable pairs;
   pairs.theta = to_matrix(read_one(path, "theta"), where + ": \"theta\"");
   pairs.x = to_matrix(read_one(path, "x"), where + ": \"x\"");
+  const std::vector<std::string> names = array_names(path, format);
+  if (std::ranges::find(names, kStatusArray) != names.end())
+    pairs.status = status_list(read_one(path, kStatusArray), pairs.theta.rows(), where);
   return pairs;
 }
 
@@ -157,7 +177,7 @@ PairTable pairs_of_two_files(fs::path first, fs::path second) {
   const std::vector<std::string> theta_name = {"theta"}, x_name = {"x"};
   SampleTable theta = read_samples(first, theta_name);
   SampleTable x = read_samples(second, x_name);
-  return {std::move(theta.names), std::move(x.names), std::move(theta.values), std::move(x.values)};
+  return {std::move(theta.names), std::move(x.names), std::move(theta.values), std::move(x.values), {}};
 }
 
 }  // namespace
@@ -173,8 +193,7 @@ SampleTable read_samples(const fs::path& path, std::span<const std::string> pref
   } else if (format == Format::npy) {
     table = from_array(read_npy(path), where);
   } else {
-    const std::string name =
-        chosen_array(format == Format::npz ? npz_names(path) : hdf5_names(path), preferred_names, where);
+    const std::string name = chosen_array(array_names(path, format), preferred_names, where);
     table = from_array(read_one(path, name), fmt::format("{}: \"{}\"", where, name));
     table.array = name;
   }

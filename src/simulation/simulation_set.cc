@@ -29,6 +29,13 @@ std::string_view row_status_name(RowStatus status) {
   return "refused";
 }
 
+std::optional<RowStatus> row_status_of(double number) {
+  const bool is_one =
+      number >= 0.0 && number < static_cast<double>(kNumRowStatuses) && number == std::floor(number);
+  if (!is_one) return std::nullopt;
+  return static_cast<RowStatus>(number);
+}
+
 FailureRule failure_rule(std::string_view name) {
   for (const FailureRule rule : {FailureRule::stop, FailureRule::model, FailureRule::drop}) {
     if (name == failure_rule_name(rule)) return rule;

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "nrec/io/json.h"
+#include "nrec/io/npz.h"
 #include "toy_problem.h"
 
 namespace nrec::cli {
@@ -136,6 +137,55 @@ TEST_F(FailureRules, OtherWordsAreRefused) {
   const Outcome outcome = infer(whole_, {"--failures", "ignore"});
   EXPECT_EQ(outcome.code, 2);
   expect_in(outcome.err, "stop | model | drop");
+}
+
+TEST_F(FailureRules, ExportedRowsKeepHowTheyEnded) {
+  write(
+      "sim.sh",
+      "awk -v m=\"$1\" -v r=\"$2\" 'BEGIN { if (m > 4) exit 3; if (r > 4.5) exit 77; print m, r, m * r }'\n");
+  write("p.toml", kParameters +
+                      "[simulations]\ncommand = \"sh sim.sh {mass} {rate}\"\nnum_simulations = 150\n"
+                      "max_failure_fraction = 1.0\n");
+  ASSERT_EQ(run({"simulate", "p.toml"}).code, 0);
+  ASSERT_EQ(run({"export", "p_campaign", "--out", "sims.npz", "--overwrite"}).code, 0);
+  write("q.toml", kParameters + kSimulations + kSmall);
+  expect_in(run({"train", "q.toml"}).err, "ended with an error");
+  ASSERT_EQ(run({"train", "q.toml", "--failures", "drop", "--out", "exported"}).code, 0);
+  write("c.toml", kParameters + "[simulations]\ncampaign = \"p_campaign\"\n" + kSmall);
+  ASSERT_EQ(run({"train", "c.toml", "--failures", "drop", "--out", "campaign"}).code, 0);
+  const Record exported = record_of("exported"), campaign = record_of("campaign");
+  for (const char* status : {"ok", "failed", "refused", "non_finite"}) {
+    const std::string name = std::string("simulations.status.") + status;
+    EXPECT_EQ(*exported.find(name), *campaign.find(name)) << status;
+  }
+  EXPECT_GT(value<std::int64_t>(exported, "simulations.status.failed"), 0);
+  EXPECT_GT(value<std::int64_t>(exported, "simulations.status.refused"), 0);
+}
+
+TEST_F(FailureRules, ARowThatFailedIsNotTrainedUponWhateverItsNumbers) {
+  const Toy toy = toy_simulations(400);
+  NumericArray status = {{400}, std::vector<double>(400, 0.0)};
+  status.values[7] = 3.0;
+  const auto write_with = [&](const NumericArray& of_rows) {
+    write_npz(folder_ / "sims.npz",
+              {{"theta", to_array(toy.theta)}, {"x", to_array(toy.x)}, {"status", of_rows}});
+  };
+  write_with(status);
+  expect_in(infer(whole_).err, "1 of 400 simulations failed (1 timed out); the first is row 7 (from 0)");
+  ASSERT_EQ(infer(whole_, {"--failures", "drop"}).code, 0);
+  EXPECT_EQ(value<std::int64_t>(record_of(), "simulations.num_rows"), 399);
+  EXPECT_EQ(value<std::int64_t>(record_of(), "simulations.status.timed_out"), 1);
+  // Of the first rows only; and of several files, one of which says nothing.
+  EXPECT_EQ(infer(whole_, {"-n", "7", "--K", "3", "--overwrite"}).err.find("failed"), std::string::npos);
+  write_simulations(toy, "more.npz");
+  const std::string two = "[simulations]\nfiles = [\"more.npz\", \"sims.npz\"]\n";
+  expect_in(infer(kParameters + two + kObservation + kSmall, {"--overwrite"}).err,
+            "1 of 800 simulations failed (1 timed out); the first is row 407");
+  status.values[8] = 6.0;
+  write_with(status);
+  const Outcome unknown = infer(whole_, {"--overwrite"});
+  EXPECT_EQ(unknown.code, 3);
+  expect_in(unknown.err, "sims.npz: status[8] = 6 must be 0 (ok) or 1 to 5");
 }
 
 }  // namespace

@@ -35,11 +35,13 @@ NamedArrays read_named(const std::filesystem::path& path, std::span<const std::s
 struct PairTable {
   std::vector<std::string> theta_names;  // empty when the files have none
   std::vector<std::string> x_names;
-  Matrix<double> theta;  // [N, D]
-  Matrix<double> x;      // [N, M]
+  Matrix<double> theta;        // [N, D]
+  Matrix<double> x;            // [N, M]
+  std::vector<double> status;  // [N] numbers as they stand in the array `status`; empty when there is none
 };
 
-/// theta and x of simulations. One file .npz, .h5, .hdf5 or .nc: its arrays `theta` and `x`. One .csv or
+/// theta and x of simulations. One file .npz, .h5, .hdf5 or .nc: its arrays `theta` and `x`, and `status` where it
+/// has one. One .csv or
 /// .csv.bz2 with a header: the columns called `parameter_names` are theta and the others x; without
 /// parameter_names, columns starting with theta or parameter are theta, those starting with x or data are x
 /// (alone, with a number or with "_" after the word). Two .npy or .csv files: told apart by "theta" in the
@@ -47,7 +49,7 @@ struct PairTable {
 ///
 /// Shapes   a list [N] is [N, 1]; more than two dimensions are flattened to [N, a b ...]
 /// Errors   IoError: those of the formats, a missing array or column; ShapeError: row counts differ, no rows,
-/// no columns
+/// no columns, a status that is no list of N
 PairTable read_pairs(std::span<const std::filesystem::path> files,
                      std::span<const std::string> parameter_names = {});
 

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,6 +26,9 @@ inline constexpr std::size_t kNumRowStatuses = 6;
 
 /// "ok", "non-finite", "failed", "timed out", "wrong shape", "refused".
 std::string_view row_status_name(RowStatus status);
+
+/// The status that a number in a file stands for; nothing for a number that stands for none.
+std::optional<RowStatus> row_status_of(double number);
 
 /// What is done with failed rows before training. docs/methods/failures.md derives what each of them learns.
 enum class FailureRule {

@@ -150,5 +150,24 @@ TEST(Pairs, RefuseWhatDoesNotFit) {
             "files: 0 names where one file with theta and x, or two files (theta, x) are needed");
 }
 
+TEST(Pairs, HaveTheStatusOfTheirRowsWhereAFileHasOne) {
+  const TemporaryFolder folder;
+  const Files file = {folder / "s.npz"};
+  const auto write = [&](NumericArray status) {
+    write_npz(file[0], {{"theta", to_array(kTheta)}, {"x", to_array(kX)}, {"status", std::move(status)}});
+  };
+  write({{2}, {0, 3}});
+  EXPECT_EQ(read_pairs(file).status, (std::vector<double>{0, 3}));
+  write({{2, 1}, {2, 0}});
+  EXPECT_EQ(read_pairs(file).status, (std::vector<double>{2, 0}));
+  write({{3}, {0, 0, 0}});
+  EXPECT_NE(message_of<ShapeError>([&] {
+              read_pairs(file);
+            }).find("s.npz: \"status\" has the shape (3,) but theta has 2 rows"),
+            std::string::npos);
+  write_npz(file[0], {{"theta", to_array(kTheta)}, {"x", to_array(kX)}});
+  EXPECT_TRUE(read_pairs(file).status.empty());
+}
+
 }  // namespace
 }  // namespace nrec

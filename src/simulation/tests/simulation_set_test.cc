@@ -128,7 +128,8 @@ TEST(WithoutFailures, StopCountsByStatusExplainsTheBiasAndNamesTheChoices) {
       text_of<DomainError>([] { without_failures(two_failures(), FailureRule::stop); }),
       "simulations (sims.npz): 2 of 3 simulations failed (1 with nan or infinity in x, 1 ended with an "
       "error); "
-      "the first is row 1 (from 0), x[1, 0] = nan. Leaving failed rows out biases the posterior: the ratio then "
+      "the first is row 1 (from 0), x[1, 0] = nan. Leaving failed rows out biases the posterior: the ratio "
+      "then "
       "compares successes only, and parameters that often fail look more probable than they are. Choose what "
       "to "
       "do: --failures model learns the chance of success at every theta from the same simulations and "
@@ -142,7 +143,8 @@ TEST(WithoutFailures, StopShowsNoDataOfARowThatHasNone) {
   SimulationSet set = two_failures();
   set.status[1] = RowStatus::timed_out;
   const std::string text = text_of<DomainError>([&] { without_failures(set, FailureRule::stop); });
-  EXPECT_NE(text.find("(1 ended with an error, 1 timed out); the first is row 1 (from 0). Leaving"), std::string::npos)
+  EXPECT_NE(text.find("(1 ended with an error, 1 timed out); the first is row 1 (from 0). Leaving"),
+            std::string::npos)
       << text;
 }
 
@@ -186,15 +188,22 @@ TEST(WithoutFailures, RefusesWhenNothingIsLeftAndWhenAppliedTwice) {
   set.source = "sims.csv";
   set.status.assign(3, RowStatus::failed);
   for (const FailureRule rule : {FailureRule::stop, FailureRule::model, FailureRule::drop}) {
-    EXPECT_EQ(
-        text_of<DomainError>([&] { without_failures(set, rule); }),
-        "simulations (sims.csv): 3 of 3 simulations failed (3 ended with an error); the first is row 0 (from 0). No "
-        "row is left to learn from: mend the simulator");
+    EXPECT_EQ(text_of<DomainError>([&] { without_failures(set, rule); }),
+              "simulations (sims.csv): 3 of 3 simulations failed (3 ended with an error); the first is row 0 "
+              "(from 0). No "
+              "row is left to learn from: mend the simulator");
   }
   set = without_failures(two_failures(), FailureRule::model);
   set.status = {RowStatus::failed};
   EXPECT_EQ(text_of<ConfigError>([&] { without_failures(set, FailureRule::model); }),
             "simulations (sims.npz): a rule for failed rows has been applied to this set before");
+}
+
+TEST(RowStatus, StandsForItsNumberInFiles) {
+  for (std::size_t i = 0; i < kNumRowStatuses; ++i)
+    EXPECT_EQ(row_status_of(static_cast<double>(i)), static_cast<RowStatus>(i));
+  for (const double number : {-1.0, 0.5, 6.0, 256.0, std::nan(""), HUGE_VAL})
+    EXPECT_EQ(row_status_of(number), std::nullopt) << number;
 }
 
 }  // namespace
