@@ -1,6 +1,7 @@
 #include "simulation/external/persistent_runner.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "nrec/core/error.h"
@@ -84,7 +85,8 @@ bool PersistentRunner::must_close(const Stretch& stretch) const {
 
 double PersistentRunner::startup_allowance() const {
   if (startup_seconds_ < 0.0) return kUnknownAllowance;
-  return std::max(kLeastAllowance, kAllowancePerStartup * startup_seconds_);
+  // In whole seconds: messages say it, and equal failures should have equal reasons.
+  return std::ceil(std::max(kLeastAllowance, kAllowancePerStartup * startup_seconds_));
 }
 
 double PersistentRunner::longest_hold() const {

@@ -73,6 +73,14 @@ void ProgramLife::close_input() {
   input_closed_ = true;
 }
 
+// Says the limit that was passed, and what it is made of.
+std::string ProgramLife::late_text(double limit, const TimesAllowed& allowed) const {
+  const std::string text = fmt::format("no answer after {}", seconds_text(limit));
+  if (first_answer_at_ >= 0.0 || allowed.startup <= 0.0) return text;
+  return fmt::format("{}: {} for the row and {} for the program to start", text,
+                     seconds_text(limit - allowed.startup), seconds_text(allowed.startup));
+}
+
 ProgramLife::Event ProgramLife::step(double seconds, const TimesAllowed& allowed) {
   if (const Event event = read_answer(); event != Event::nothing) return event;
   if (child_->is_over()) return judge_end();
@@ -87,7 +95,7 @@ ProgramLife::Event ProgramLife::step(double seconds, const TimesAllowed& allowed
   const Event event = read_answer();
   // We may have been away: an answer that lay there is in time.
   if (event == Event::nothing && !child_->is_over() && !asked_.empty() && left <= 0.0)
-    return broken({RowStatus::timed_out, fmt::format("no answer after {}", seconds_text(allowed.row))});
+    return broken({RowStatus::timed_out, late_text(limit, allowed)});
   return event;
 }
 

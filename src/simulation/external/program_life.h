@@ -73,6 +73,7 @@ class ProgramLife {
   void drop_read_bytes();
   Event read_answer();
   void note_answer(Answer& answer);
+  std::string late_text(double limit, const TimesAllowed& allowed) const;
   Event broken(Breach breach);
   Event judge_end();
   Event judge_leaving();
