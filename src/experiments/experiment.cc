@@ -89,9 +89,12 @@ class ExperimentRun {
     folder_.clear();
     remove_unfinished_files(folder_.path());
     std::optional<Findings> findings = options_.name == "fig3" ? importance() : from_cells();
-    if (findings && !findings->claims.empty() && !is_as_published()) {
+    const bool is_whole = result_.command.status == CommandStatus::done;
+    if (findings && !findings->claims.empty() && !(is_whole && is_as_published())) {
       leave_untested(*findings);
-      run_.log.info("claims are not decided: what was run is smaller or other than what they are about");
+      run_.log.info(is_whole
+                        ? "claims are not decided: what was run is smaller or other than what they are about"
+                        : "claims are not decided: not all networks are done");
     }
     if (findings) write(*findings);
     finish();
@@ -198,8 +201,9 @@ class ExperimentRun {
 
   /// A look of another kind must not replace the tables of hours.
   void refuse_other_results() const {
+    if (output_.overwrite) return;
     const std::optional<Record> earlier = readable_record(folder_.file(options_.name + ".json"));
-    if (!earlier || output_.overwrite) return;
+    if (!earlier) return;
     const RecordValue* hash = earlier->find("options_hash");
     if (hash && *hash == RecordValue(options_hash())) return;
     throw ConfigError(
@@ -244,10 +248,10 @@ class ExperimentRun {
       }
     }
     if (options_.name == "verdicts") {
-      if (result_.command.status != CommandStatus::done) return std::nullopt;
-      std::optional<Findings> verdicts = verdict_table(plan_, results, folder_.path(), rest());
-      if (!verdicts) cut_off(run_.stop_requested(), "not all networks are checked");
-      return verdicts;
+      VerdictTable verdicts = verdict_table(plan_, results, folder_.path(), rest());
+      if (!verdicts.is_complete && result_.command.status == CommandStatus::done)
+        cut_off(run_.stop_requested(), "not all networks are checked");
+      return std::move(verdicts.findings);
     }
     return found(results);
   }

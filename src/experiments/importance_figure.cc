@@ -175,6 +175,17 @@ Figure importance_panels(const std::vector<ImportanceDiagnosticResult>& results)
   return figure;
 }
 
+Findings importance_findings(const std::vector<ImportanceDiagnosticResult>& results) {
+  const ImportanceTables tables = importance_tables(results);
+  return {.tables = {{"", tables.summary},
+                     {"_posterior", tables.posterior},
+                     {"_likelihood", tables.likelihood},
+                     {"_roc", tables.roc},
+                     {"_normalisation", tables.normalisation}},
+          .figure = importance_panels(results),
+          .claims = importance_claims(results)};
+}
+
 }  // namespace
 
 ImportanceFigure importance_figure(const ExperimentOptions& options, const fs::path& folder,
@@ -202,18 +213,13 @@ ImportanceFigure importance_figure(const ExperimentOptions& options, const fs::p
       }
       figure.status =
           last.status == ExperimentStatus::stopped ? CommandStatus::stopped : CommandStatus::budget_spent;
-      figure.message = fmt::format("{} of {} networks are done", results.size() - 1, 2 * seeds.size());
+      results.pop_back();  // the one that was cut off
+      figure.message = fmt::format("{} of {} networks are done", results.size(), 2 * seeds.size());
+      if (!results.empty()) figure.findings = importance_findings(results);
       return figure;
     }
   }
-  const ImportanceTables tables = importance_tables(results);
-  figure.findings.tables = {{"", tables.summary},
-                            {"_posterior", tables.posterior},
-                            {"_likelihood", tables.likelihood},
-                            {"_roc", tables.roc},
-                            {"_normalisation", tables.normalisation}};
-  figure.findings.figure = importance_panels(results);
-  figure.findings.claims = importance_claims(results);
+  figure.findings = importance_findings(results);
   return figure;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include "experiments/findings.h"
@@ -12,7 +13,7 @@ namespace nrec {
 struct ImportanceFigure {
   CommandStatus status = CommandStatus::done;
   std::string message;
-  Findings findings;
+  std::optional<Findings> findings;  // of the networks that are done; nothing when none is
 };
 
 /// Trains what the folder `importance` does not hold yet, and looks at all.

@@ -105,16 +105,16 @@ TableFile confusion_table(const std::map<std::string, std::map<std::string, int>
 
 }  // namespace
 
-std::optional<Findings> verdict_table(const ExperimentPlan& plan, const CellResults& results,
-                                      const fs::path& folder, const RunContext& run) {
-  Findings findings;
+VerdictTable verdict_table(const ExperimentPlan& plan, const CellResults& results, const fs::path& folder,
+                           const RunContext& run) {
+  VerdictTable verdicts;
   TidyTable table("", {"task", "algorithm", "budget", "seed", "c2st_mean", "quality", "verdict", "reason",
                        "check_seconds"});
   // Every quality has its row, whether there are such networks or not.
   std::map<std::string, std::map<std::string, int>> counts = {{"bad", {}}, {"between", {}}, {"good", {}}};
   const Stopwatch watch;
   fs::create_directories(folder / "verdicts");
-  std::size_t done = 0;
+  std::size_t done = 0, num_checked = 0;
   for (const CellResult& result : results.cells) {
     run.log.progress({.stage = "verdicts",
                       .done = static_cast<double>(done++),
@@ -131,14 +131,19 @@ std::optional<Findings> verdict_table(const ExperimentPlan& plan, const CellResu
     if (text_of(verdict, "verdict").empty()) {  // none yet, or a damaged one
       RunContext rest = run;
       rest.time_limit = run.time_limit - watch.seconds();
-      if (run.stop_requested() || rest.time_limit <= 0.0) return std::nullopt;
-      verdict = check_network(result, plan.is_quick, rest);
-      if (!std::get<bool>(*verdict.find("complete"))) return std::nullopt;
+      // Those after it may have been checked in an earlier call.
+      const bool has_time = !run.stop_requested() && rest.time_limit > 0.0;
+      if (has_time) verdict = check_network(result, plan.is_quick, rest);
+      if (!has_time || !std::get<bool>(*verdict.find("complete"))) {
+        verdicts.is_complete = false;
+        continue;
+      }
       write_file(file, record_to_json(verdict) + "\n");
     }
     const double c2st = mean_of(result.list("c2st"));
     const std::string quality = quality_of(c2st), word = text_of(verdict, "verdict");
     ++counts[quality][word];
+    ++num_checked;
     const RecordValue* seconds = verdict.find("seconds");
     const auto* real = seconds ? std::get_if<double>(seconds) : nullptr;
     const BenchmarkCell& cell = result.cell->cell;
@@ -146,10 +151,9 @@ std::optional<Findings> verdict_table(const ExperimentPlan& plan, const CellResu
                cell_text(c2st), quality, word, text_of(verdict, "reason"),
                real ? cell_text(*real) : std::string()});
   }
-  findings.claims = claims_of(counts);
-  findings.tables.push_back(table.file());
-  findings.tables.push_back(confusion_table(counts));
-  return findings;
+  if (verdicts.is_complete || num_checked > 0)
+    verdicts.findings = {.tables = {table.file(), confusion_table(counts)}, .claims = claims_of(counts)};
+  return verdicts;
 }
 
 }  // namespace nrec

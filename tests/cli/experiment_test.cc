@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 #include <set>
 #include <sstream>
 #include <thread>
@@ -98,6 +99,52 @@ TEST_F(Experiment, TheTimeLimitKeepsWhatIsDone) {
   const Outcome outcome = run(tiny("fig5", "e", {"--time-limit", "0.01"}));
   EXPECT_EQ(outcome.code, 5) << outcome.err;
   expect_in(outcome.last_line(), "the same command goes on");
+}
+
+TEST_F(Experiment, AStopWritesTheTableOfWhatIsDone) {
+  const auto stopped = [&](const Words& words, const std::function<bool()>& is_time) {
+    RunningProgram program = start(words);
+    for (int i = 0; i < 4000 && !is_time(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    program.send(SIGTERM);
+    const Outcome outcome = program.wait();
+    EXPECT_EQ(outcome.code, 128 + SIGTERM) << outcome.err;
+    expect_in(outcome.last_line(), "the same command goes on");
+    EXPECT_EQ(outcome.out.find("reproduced"), std::string::npos) << "claims on a part: " << outcome.out;
+  };
+  // The first network of the diagnostic is done when the second is trained.
+  stopped({"experiment", "fig3", "--quick", "--seeds", "1-9", "--max-num-epochs", "2", "--out", "e"},
+          [&] { return exists("e/importance_quick/nre-b_seed1.json"); });
+  expect_in(content("e/fig3.csv"), "\nnre-c,1,done,");
+  EXPECT_TRUE(exists("e/fig3_roc.csv"));
+  const Words verdicts = tiny("verdicts", "v", {"--tasks", "two_moons,slcp,sir", "--seeds", "1-3"});
+  stopped(verdicts, [&] { return files("v/verdicts") > 0; });
+  const std::string table = content("v/verdicts.csv");
+  expect_in(table, "\ntwo_moons,nre-c,");
+  EXPECT_LT(std::count(table.begin(), table.end(), '\n'), 1 + 9) << "it had ended before the stop";
+}
+
+TEST_F(Experiment, AStopBeforeAnythingIsDoneKeepsEarlierTables) {
+  const Words words = {"experiment", "fig3", "--quick", "--max-num-epochs", "2", "--out", "e"};
+  ASSERT_EQ(run(words).code, 0);
+  const std::string claims = content("e/fig3_claims.csv");
+  const bool has_figure = exists("e/fig3.svg");
+  fs::remove_all(folder_ / "e/importance_quick");
+  Words limited = words;
+  limited.insert(limited.end(), {"--time-limit", "0.001"});
+  EXPECT_EQ(run(limited).code, 5);
+  EXPECT_EQ(content("e/fig3_claims.csv"), claims);
+  EXPECT_EQ(exists("e/fig3.svg"), has_figure);
+}
+
+TEST_F(Experiment, RecordsOfANewerProgramAreNotReplaced) {
+  const Words words = tiny("fig13", "e", {"--counts", "2", "--gammas", "1"});
+  ASSERT_EQ(run(words).code, 0);
+  const std::string newer = "{\"schema_version\": 99}";
+  write("e/fig13.json", newer);
+  const Outcome outcome = run(words);
+  EXPECT_EQ(outcome.code, 3) << outcome.err;
+  expect_in(outcome.err, "e/fig13.json: schema_version = 99, but this program knows records up to version 1");
+  EXPECT_EQ(content("e/fig13.json"), newer);
 }
 
 TEST_F(Experiment, TablesVerdictsAndTheDiagnosticRun) {
