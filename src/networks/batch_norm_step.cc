@@ -13,6 +13,11 @@ struct PairEngine::WholeStep {
   const RowLoss& loss;
   tile::Pass pass;
   std::size_t blocks;
+
+  template <class Body>
+  void for_parts(const Tile& tile, const Body& body) const {
+    pass.for_parts(tile.rows, body);
+  }
 };
 
 /// With the thread's buffers, pointed at the group's part of the step's memory. What the last block puts out lies where its gradient will.
@@ -96,15 +101,18 @@ void PairEngine::resize_whole_step(std::size_t blocks, std::size_t pairs) {
 }
 
 template <class Stages>
-void PairEngine::pass_over_groups(const Parts& parts, int products, const Stages& stages) {
+void PairEngine::pass_over_groups(const Parts& parts, int products, RowsOfT rows_of_t, const Stages& stages) {
   for (Lane& lane : lanes_) std::fill(lane.sums.begin(), lane.sums.end(), 0.0);
   for_groups([&](const Group& group, std::size_t lane, std::size_t worker) {
-    Ahead& ahead = scratch_[worker].buffers.ahead;
+    tile::Buffers& buffers = scratch_[worker].buffers;
+    buffers.part_t = kernels_.rounded && rows_of_t == RowsOfT::part;
+    Ahead& ahead = buffers.ahead;
     ahead = {};  // a loss that throws leaves it as it was
     if (&group != &groups_.back()) {
       const Group& next = (&group)[1];
+      const std::size_t pairs = group.pairs(), of_part = tile::Pass::part_rows(kernels_, pairs);
       ahead.floats = next.pairs() * width_;
-      ahead.shares = products;
+      ahead.shares = products * static_cast<int>((pairs + of_part - 1) / of_part);
       for (const AlignedVector<float>* part : parts) {
         if (part) ahead.start[ahead.count++] = part->data() + start_of(next);
       }
@@ -115,28 +123,35 @@ void PairEngine::pass_over_groups(const Parts& parts, int products, const Stages
 }
 
 /// z[0] takes less to make again than to keep: sums of two rows that are in cache.
-void PairEngine::block_input(const WholeStep& step, std::size_t i, const Tile& tile) const {
-  if (i == 0) forward_input(step.batch, tile.group, tile.all(), tile.buffers.z[0]);
+void PairEngine::block_input(const WholeStep& step, std::size_t i, const Tile& tile,
+                             const tile::Part& part) const {
+  if (i == 0) forward_input(step.batch, tile.group, part, step.pass.z(0, part, tile.buffers));
 }
 
 /// t[i] where it is not kept, from z[i].
-void PairEngine::inner_layer(const WholeStep& step, std::size_t i, const Tile& tile) const {
+void PairEngine::inner_layer(const WholeStep& step, std::size_t i, const Tile& tile,
+                             const tile::Part& part) const {
   if (keeps_t()) return;
-  step.pass.activate(i, 0, tile.all(), tile.buffers);
-  step.pass.first_linear(i, tile.all(), tile.buffers);
+  step.pass.activate(i, 0, part, tile.buffers);
+  step.pass.first_linear(i, part, tile.buffers);
 }
 
-/// `a` in front of the second layer of block i.
-void PairEngine::second_activations(const WholeStep& step, std::size_t i, const Tile& tile) const {
-  if (!keeps_t()) block_input(step, i, tile);
-  inner_layer(step, i, tile);
-  step.pass.activate(i, 1, tile.all(), tile.buffers);
+/// `a` in front of the second layer of block i, for its way back.
+void PairEngine::second_activations(const WholeStep& step, std::size_t i, const Tile& tile,
+                                    const tile::Part& part) const {
+  if (!keeps_t()) block_input(step, i, tile, part);
+  inner_layer(step, i, tile, part);
+  step.pass.activate(i, 1, part, tile.buffers);
+  step.pass.keep(i, 1, part, tile.buffers);
 }
 
-/// With its activations in `a`; all gradients of the layer.
-void PairEngine::linear_backward(const WholeStep& step, std::size_t i, int which, const Tile& tile) const {
-  step.pass.keep(i, which, tile.all(), tile.buffers);
-  step.pass.linear_backward(i, which, tile.all(), tile.buffers, tile.lane.gradient.data());
+/// With its activations in `a` or kept; all gradients of the layer but those of its weights, where parts are kept for them.
+void PairEngine::linear_backward(const WholeStep& step, std::size_t i, int which, const Tile& tile,
+                                 const tile::Part& part) const {
+  step.pass.linear_backward(i, which, part, tile.buffers, tile.lane.gradient.data());
+}
+
+void PairEngine::weights_backward(const WholeStep& step, std::size_t i, int which, const Tile& tile) const {
   step.pass.weights_backward(i, which, tile.rows, tile.buffers, tile.lane.gradient.data());
 }
 
@@ -146,122 +161,152 @@ PairEngine::Parts PairEngine::parts_of_stream(std::size_t i) const {
 }
 
 /// z[i] from the block in front of it, or from the input layer.
-void PairEngine::residual_stream(const WholeStep& step, std::size_t i, const Tile& tile) const {
-  if (i == 0) return block_input(step, 0, tile);
-  block_input(step, i - 1, tile);
-  inner_layer(step, i - 1, tile);
-  step.pass.activate(i - 1, 1, tile.all(), tile.buffers);
-  step.pass.second_linear(i - 1, tile.all(), tile.buffers);
+void PairEngine::residual_stream(const WholeStep& step, std::size_t i, const Tile& tile,
+                                 const tile::Part& part) const {
+  if (i == 0) return block_input(step, 0, tile, part);
+  block_input(step, i - 1, tile, part);
+  inner_layer(step, i - 1, tile, part);
+  step.pass.activate(i - 1, 1, part, tile.buffers);
+  step.pass.second_linear(i - 1, part, tile.buffers);
 }
 
-void PairEngine::add_moments(const WholeStep& step, std::size_t i, int which, const Tile& tile) const {
-  const float* z = which ? tile.buffers.t[i] : tile.buffers.z[i];
-  kernels_.column_moments(z, tile.rows, width_,
+void PairEngine::add_moments(const WholeStep& step, std::size_t i, int which, const Tile& tile,
+                             const tile::Part& part) const {
+  const float* z = which ? step.pass.t(i, part, tile.buffers) : step.pass.z(i, part, tile.buffers);
+  kernels_.column_moments(z, part.count, width_,
                           step.network.statistics().data() + step.network.running_mean(i, which),
                           tile.lane.sums.data(), tile.lane.sums.data() + width_);
 }
 
-void PairEngine::add_norm_sums(std::size_t i, int which, const Tile& tile) const {
+void PairEngine::add_norm_sums(const WholeStep& step, std::size_t i, int which, const Tile& tile,
+                               const tile::Part& part) const {
   const tile::PackedNetwork::Block& block = packed_.blocks[i];
-  const float* z = which ? tile.buffers.t[i] : tile.buffers.z[i];
-  const float* d = which ? tile.buffers.d : tile.buffers.e;
-  kernels_.batch_norm_sums(z, tile.rows, width_, block.scale[which].data(), block.shift[which].data(),
-                           batch_mean_[2 * i + static_cast<std::size_t>(which)].data(), d, tile.buffers.d,
+  const tile::Buffers& b = tile.buffers;
+  float* d = step.pass.d(part, b);
+  kernels_.batch_norm_sums(which ? step.pass.t(i, part, b) : step.pass.z(i, part, b), part.count, width_,
+                           block.scale[which].data(), block.shift[which].data(),
+                           batch_mean_[2 * i + static_cast<std::size_t>(which)].data(), which ? d : b.e, d,
                            tile.lane.sums.data(), tile.lane.sums.data() + width_);
 }
 
 /// In front of t the gradient is replaced; in front of z it is added to that of the residual stream.
-void PairEngine::norm_backward(std::size_t i, int which, const Tile& tile) const {
+void PairEngine::norm_backward(const WholeStep& step, std::size_t i, int which, const Tile& tile,
+                               const tile::Part& part) const {
   const tile::Buffers& b = tile.buffers;
-  kernels_.batch_norm_backward(which ? b.t[i] : b.z[i], b.d, tile.rows, width_, c0_.data(), c1_.data(),
-                               c2_.data(), batch_mean_[2 * i + static_cast<std::size_t>(which)].data(),
-                               which == 0, which ? b.d : b.dz);
+  float* d = step.pass.d(part, b);
+  kernels_.batch_norm_backward(which ? step.pass.t(i, part, b) : step.pass.z(i, part, b), d, part.count,
+                               width_, c0_.data(), c1_.data(), c2_.data(),
+                               batch_mean_[2 * i + static_cast<std::size_t>(which)].data(), which == 0,
+                               which ? d : step.pass.dz(part, b));
 }
 
 /// Up to the input of the last block's second linear layer; the statistics of all layers.
 void PairEngine::batch_norm_forward(const WholeStep& step) {
   for (std::size_t i = 0; i < step.blocks; ++i) {
-    pass_over_groups(parts_of_stream(i), keeps_t() ? 1 : 2, [&](const Tile& tile) {
-      residual_stream(step, i, tile);
-      add_moments(step, i, 0, tile);
+    pass_over_groups(parts_of_stream(i), keeps_t() ? 1 : 2, RowsOfT::part, [&](const Tile& tile) {
+      step.for_parts(tile, [&](const tile::Part& part) {
+        residual_stream(step, i, tile, part);
+        add_moments(step, i, 0, tile, part);
+      });
     });
     finish_batch_statistics(step.network, i, 0);
-    pass_over_groups({kept_z(i), kept_t(i)}, 1, [&](const Tile& tile) {
-      block_input(step, i, tile);
-      step.pass.activate(i, 0, tile.all(), tile.buffers);
-      step.pass.first_linear(i, tile.all(), tile.buffers);
-      add_moments(step, i, 1, tile);
+    pass_over_groups({kept_z(i), kept_t(i)}, 1, RowsOfT::part, [&](const Tile& tile) {
+      step.for_parts(tile, [&](const tile::Part& part) {
+        block_input(step, i, tile, part);
+        step.pass.activate(i, 0, part, tile.buffers);
+        step.pass.first_linear(i, part, tile.buffers);
+        add_moments(step, i, 1, tile, part);
+      });
     });
     finish_batch_statistics(step.network, i, 1);
   }
 }
 
-/// From there to the loss and back to the same place: no sum over all pairs in between.
+/// From there to the loss and back to the same place: no sum over all pairs in between. The way back of a row begins when all of its
+/// logits are there: of rows in pieces what it needs is made again.
 void PairEngine::batch_norm_turn(const WholeStep& step) {
   const float scale = 1.0f / static_cast<float>(step.batch.x.rows);
   Parts parts = parts_of_stream(step.blocks);
   parts[2] = &step_d_;  // kept_z() has none there
   parts[3] = &step_dz_;
-  const int forward_products =
-      keeps_t() ? 1 : 2;  // of pieces, whose way back begins when the whole row is there
-  pass_over_groups(parts, pieces_ == 1 ? 2 * forward_products : forward_products, [&](const Tile& tile) {
-    const Group& group = tile.group;
-    residual_stream(step, step.blocks, tile);
-    step.pass.output(tile.all(), tile.buffers, tile.scratch.logits.data() + group.first_column);
-    if (group.first_column + group.num_columns < columns_) return;  // the loss is one of whole rows
-    tile.lane.loss += row_losses(group.first_row, group.num_rows, step.loss, tile.scratch.logits.data(),
-                                 tile.scratch.d_logits.data(), scale);
-    if (pieces_ == 1) return back_from_logits(step, tile);
-    for (const Group* piece = &group - (pieces_ - 1); piece <= &group; ++piece) {
-      const Tile again = tile_of(*piece, tile.lane, tile.scratch);
-      if (step.blocks > 0) {
-        second_activations(step, step.blocks - 1, again);
-      } else {
-        block_input(step, 0, again);
-      }
-      back_from_logits(step, again);
-    }
-  });
+  const bool in_pieces = pieces_ > 1;
+  const int forward_products = keeps_t() ? 1 : 2;
+  const auto back = [&](const Tile& tile) {
+    step.for_parts(tile, [&](const tile::Part& part) {
+      if (in_pieces && step.blocks == 0) block_input(step, 0, tile, part);
+      if (in_pieces && step.blocks > 0) second_activations(step, step.blocks - 1, tile, part);
+      back_from_logits(step, tile, part);
+    });
+    if (step.blocks > 0) weights_backward(step, step.blocks - 1, 1, tile);
+  };
+  pass_over_groups(parts, in_pieces ? forward_products : 2 * forward_products,
+                   in_pieces ? RowsOfT::part : RowsOfT::tile, [&](const Tile& tile) {
+                     const Group& group = tile.group;
+                     step.for_parts(tile, [&](const tile::Part& part) {
+                       residual_stream(step, step.blocks, tile, part);
+                       if (!in_pieces && step.blocks > 0)
+                         step.pass.keep(step.blocks - 1, 1, part, tile.buffers);
+                       step.pass.output(part, tile.buffers, tile.scratch.logits.data() + group.first_column);
+                     });
+                     if (group.first_column + group.num_columns < columns_)
+                       return;  // the loss is one of whole rows
+                     tile.lane.loss +=
+                         row_losses(group.first_row, group.num_rows, step.loss, tile.scratch.logits.data(),
+                                    tile.scratch.d_logits.data(), scale);
+                     if (!in_pieces) return back(tile);
+                     for (const Group* piece = &group - (pieces_ - 1); piece <= &group; ++piece)
+                       back(tile_of(*piece, tile.lane, tile.scratch));
+                   });
 }
 
-/// With the activations of the last block's second layer in `a`.
-void PairEngine::back_from_logits(const WholeStep& step, const Tile& tile) {
-  step.pass.output_backward(tile.all(), tile.buffers, tile.scratch.d_logits.data() + tile.group.first_column,
+/// With the activations of the last block's second layer in `a`, or kept.
+void PairEngine::back_from_logits(const WholeStep& step, const Tile& tile, const tile::Part& part) {
+  step.pass.output_backward(part, tile.buffers, tile.scratch.d_logits.data() + tile.group.first_column,
                             tile.lane.gradient.data());
-  back_to_block(step, step.blocks, tile);
+  back_to_block(step, step.blocks, tile, part);
 }
 
 /// From the gradient of z[i] to that of what is in front of it: the second linear layer of block i - 1 (whose `a` is
 /// activated), or the input layer.
-void PairEngine::back_to_block(const WholeStep& step, std::size_t i, const Tile& tile) {
+void PairEngine::back_to_block(const WholeStep& step, std::size_t i, const Tile& tile,
+                               const tile::Part& part) {
   if (i == 0) {
-    input_backward(step.network, step.batch, tile.group, tile.all(), tile.buffers.dz, tile.scratch,
+    input_backward(step.network, step.batch, tile.group, part, step.pass.dz(part, tile.buffers), tile.scratch,
                    tile.lane);
     return;
   }
-  linear_backward(step, i - 1, 1, tile);
-  add_norm_sums(i - 1, 1, tile);
+  linear_backward(step, i - 1, 1, tile, part);
+  add_norm_sums(step, i - 1, 1, tile, part);
 }
 
 void PairEngine::batch_norm_backward(const WholeStep& step) {
   for (std::size_t i = step.blocks; i-- > 0;) {
     batch_norm_coefficients(step.network, i, 1);
-    pass_over_groups({kept_t(i), kept_z(i), &step_d_}, keeps_t() ? 1 : 3, [&](const Tile& tile) {
-      block_input(step, i, tile);
-      step.pass.activate(i, 0, tile.all(), tile.buffers);
-      if (!keeps_t()) step.pass.first_linear(i, tile.all(), tile.buffers);
-      norm_backward(i, 1, tile);
-      linear_backward(step, i, 0, tile);
-      add_norm_sums(i, 0, tile);
-    });
+    pass_over_groups({kept_t(i), kept_z(i), &step_d_}, keeps_t() ? 1 : 3, RowsOfT::part,
+                     [&](const Tile& tile) {
+                       step.for_parts(tile, [&](const tile::Part& part) {
+                         block_input(step, i, tile, part);
+                         step.pass.activate(i, 0, part, tile.buffers);
+                         step.pass.keep(i, 0, part, tile.buffers);
+                         if (!keeps_t()) step.pass.first_linear(i, part, tile.buffers);
+                         norm_backward(step, i, 1, tile, part);
+                         linear_backward(step, i, 0, tile, part);
+                         add_norm_sums(step, i, 0, tile, part);
+                       });
+                       weights_backward(step, i, 0, tile);
+                     });
     batch_norm_coefficients(step.network, i, 0);
     const AlignedVector<float>* in_front = i == 0 ? nullptr : keeps_t() ? kept_t(i - 1) : kept_z(i - 1);
-    pass_over_groups({kept_z(i), in_front, &step_d_, &step_dz_}, keeps_t() ? 1 : 3, [&](const Tile& tile) {
-      block_input(step, i, tile);
-      norm_backward(i, 0, tile);
-      if (i > 0) second_activations(step, i - 1, tile);
-      back_to_block(step, i, tile);
-    });
+    pass_over_groups({kept_z(i), in_front, &step_d_, &step_dz_}, keeps_t() ? 1 : 3, RowsOfT::part,
+                     [&](const Tile& tile) {
+                       step.for_parts(tile, [&](const tile::Part& part) {
+                         block_input(step, i, tile, part);
+                         norm_backward(step, i, 0, tile, part);
+                         if (i > 0) second_activations(step, i - 1, tile, part);
+                         back_to_block(step, i, tile, part);
+                       });
+                       if (i > 0) weights_backward(step, i - 1, 1, tile);
+                     });
   }
 }
 

@@ -139,20 +139,22 @@ void PairEngine::take_buffers(const PairNetwork& network, bool backward, Scratch
   const bool rounded = kernels_.rounded != nullptr;
   const bool whole_step = backward && network.shape().norm == Norm::batch;
   const std::size_t rows = group_pairs_;
-  const std::size_t part = rounded && !whole_step ? std::min(rows, RoundedLayer::kPartRows) : rows;
+  const std::size_t part = tile::Pass::part_rows(kernels_, rows);
   tile::Buffers& b = scratch.buffers;
-  b.one_part = rounded && !whole_step;
+  b.part_z = !rounded ? 0 : whole_step ? std::min<std::size_t>(blocks, 1) : blocks;
+  b.part_t = rounded;
+  b.whole_d = whole_step;
   b.z.resize(blocks + 1);
   b.t.resize(blocks);
   if (rounded) take_operands(part, backward ? 2 * blocks : 0, network.shape().norm, scratch, memory);
   if (whole_step) {
     // Only `a`, z[0] and what is made again are a thread's own; all else lives in the step's memory.
-    b.e = b.a = memory.take(rows * width_);
-    b.z.front() = memory.take(rows * width_);
+    b.e = b.a = memory.take(part * width_);
+    b.z.front() = memory.take((b.part_z > 0 ? part : rows) * width_);
     if (!keeps_t()) b.t.assign(blocks, memory.take(rows * width_));
     return;
   }
-  if (b.one_part) {
+  if (rounded) {
     b.z.assign(blocks + 1, memory.take(part * width_));
     b.t.assign(blocks, memory.take(part * width_));
     b.z.back() = memory.take(rows * width_);

@@ -93,28 +93,37 @@ class PairEngine final : public PairNetworkStep {
     const tile::Buffers& buffers;
     Lane& lane;
     Scratch& scratch;
-    tile::Part all() const { return tile::Part::whole(rows); }
   };
   void batch_norm_step(PairNetwork& network, const PairBatch& batch, const RowLoss& loss);
   void batch_norm_forward(const WholeStep& step);
   void batch_norm_turn(const WholeStep& step);
-  void back_from_logits(const WholeStep& step, const Tile& tile);
   void batch_norm_backward(const WholeStep& step);
-  void back_to_block(const WholeStep& step, std::size_t i, const Tile& tile);
-  void block_input(const WholeStep& step, std::size_t i, const Tile& tile) const;
-  void inner_layer(const WholeStep& step, std::size_t i, const Tile& tile) const;
-  void second_activations(const WholeStep& step, std::size_t i, const Tile& tile) const;
-  void residual_stream(const WholeStep& step, std::size_t i, const Tile& tile) const;
-  void linear_backward(const WholeStep& step, std::size_t i, int which, const Tile& tile) const;
-  void add_moments(const WholeStep& step, std::size_t i, int which, const Tile& tile) const;
-  void add_norm_sums(std::size_t i, int which, const Tile& tile) const;
-  void norm_backward(std::size_t i, int which, const Tile& tile) const;
+  // Of the rows of a part:
+  void back_from_logits(const WholeStep& step, const Tile& tile, const tile::Part& part);
+  void back_to_block(const WholeStep& step, std::size_t i, const Tile& tile, const tile::Part& part);
+  void block_input(const WholeStep& step, std::size_t i, const Tile& tile, const tile::Part& part) const;
+  void inner_layer(const WholeStep& step, std::size_t i, const Tile& tile, const tile::Part& part) const;
+  void second_activations(const WholeStep& step, std::size_t i, const Tile& tile,
+                          const tile::Part& part) const;
+  void residual_stream(const WholeStep& step, std::size_t i, const Tile& tile, const tile::Part& part) const;
+  void linear_backward(const WholeStep& step, std::size_t i, int which, const Tile& tile,
+                       const tile::Part& part) const;
+  void add_moments(const WholeStep& step, std::size_t i, int which, const Tile& tile,
+                   const tile::Part& part) const;
+  void add_norm_sums(const WholeStep& step, std::size_t i, int which, const Tile& tile,
+                     const tile::Part& part) const;
+  void norm_backward(const WholeStep& step, std::size_t i, int which, const Tile& tile,
+                     const tile::Part& part) const;
+  /// When all parts were there.
+  void weights_backward(const WholeStep& step, std::size_t i, int which, const Tile& tile) const;
   /// Parts of the step's memory that a pass works on; null: none.
   using Parts = std::array<const AlignedVector<float>*, Ahead::kMost>;
   Tile tile_of(const Group& group, Lane& lane, Scratch& scratch);
+  /// What becomes of t[i] where it is made again: rows of a part, or all of a tile.
+  enum class RowsOfT { part, tile };
   /// stages(tile) for every group; while its `products` are computed, `parts` of the next come from memory.
   template <class Stages>
-  void pass_over_groups(const Parts& parts, int products, const Stages& stages);
+  void pass_over_groups(const Parts& parts, int products, RowsOfT rows_of_t, const Stages& stages);
   /// Those of the residual stream in front of block i; z[0] is not kept, and that behind the last block neither.
   const AlignedVector<float>* kept_z(std::size_t i) const {
     return i == 0 || i > step_z_.size() ? nullptr : &step_z_[i - 1];

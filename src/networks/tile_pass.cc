@@ -163,8 +163,8 @@ void Pass::linear_backward(std::size_t i, int which, const Part& part, const Buf
   const std::size_t width = n_.width();
   const PairNetwork::BlockOffsets at = n_.block(i);
   const PackedNetwork::Block& block = p_.blocks[i];
-  const float* d = which ? dz(part, b) : b.d;
-  float* e = which ? b.d : b.e;
+  const float* d = which ? dz(part, b) : this->d(part, b);
+  float* e = which ? this->d(part, b) : b.e;
   const float* packed = (which ? block.w2_transposed : block.w1_transposed).data();
   const std::size_t bias = which ? at.b2 : at.b1;
   if (gradient && k_.rounded) {
@@ -219,8 +219,8 @@ void Pass::activate_backward_rows(std::size_t i, int which, const Part& some, co
 void Pass::activate_backward(std::size_t i, int which, const Part& part, const Buffers& b,
                              float* gradient) const {
   const std::size_t width = n_.width();
-  float* d = which ? b.d : b.e;
-  float* target = which ? b.d : dz(part, b);
+  float* d = which ? this->d(part, b) : b.e;
+  float* target = which ? d : dz(part, b);
   if (!b.masks.empty()) {
     const std::uint32_t* mask = b.masks[layer_number(i, which)] + part.first * mask_words(width);
     k_.rounded->relu_backward(mask, part.count, width, d, which ? nullptr : target);

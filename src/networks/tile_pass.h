@@ -39,12 +39,15 @@ struct Part {
 struct Buffers {
   std::vector<float*> z;  // num_blocks + 1: the residual stream before each block and after the last
   std::vector<float*> t;  // num_blocks: output of the first linear layer
-  /// z and t hold the rows of one part at a time, all but z.back(): who needs no more of them on the way back.
-  bool one_part = false;
+  /// The first so many of z, and t, hold the rows of one part at a time: what is not needed on the way back, or made again.
+  std::size_t part_z = 0;
+  bool part_t = false;
+  bool whole_d = false;  // d has all rows
   /// Normalised and rectified input of a linear layer, recomputed on the way back; with a RoundedLayer that goes to `operand`.
   float* a = nullptr;
-  float* d = nullptr;         // gradient inside a block, of the rows of a part
-  float* e = nullptr;         // second one; may be `a`, or with a RoundedLayer `d`, which is then overwritten
+  float* d = nullptr;  // gradient inside a block, of the rows of a part unless `whole_d`
+  float* e =
+      nullptr;  // second one, of the rows of a part; may be `a`, or with a RoundedLayer `d`, which is then overwritten
   float* dz = nullptr;        // gradient of the residual stream; may be z.back(), which is then overwritten
   Ahead ahead;                // what the tile after this one reads, where that is not in cache
   float* row_mean = nullptr;  // layer norm: [2 num_blocks][rows]
@@ -55,7 +58,7 @@ struct Buffers {
   float* operand = nullptr;  // the rounded input of a layer, of the rows of a part
   // Of each of the 2 num_blocks layers, for the way back, or one for all; none where weights have no gradients.
   std::vector<float*> kept;
-  // Where `one_part` leaves nothing else to tell, of each layer: without a norm masks of relu, with layer norm its normalised input.
+  // Where parts leave nothing else to tell, of each layer: without a norm masks of relu, with layer norm its normalised input.
   std::vector<std::uint32_t*> masks;
   std::vector<float*> normalised;
   float* rights[2] = {};  // rounded gradients of a block's layers, for those of the weights
@@ -79,7 +82,7 @@ class RoundedSession {
 };
 
 /// The stages of a forward and backward pass over one tile, all of them in a RoundedSession. A fused pass calls all of them for one part of a
-/// tile while it is in cache; exact batch norm calls one stage for all tiles, then the next.
+/// tile while it is in cache; exact batch norm calls one stage for all parts of all tiles, then the next.
 ///
 /// On the way back `gradient` may be null: then only the gradients of the activations are computed, and `a` need not be activated.
 class Pass {
@@ -92,20 +95,27 @@ class Pass {
     return kernels.rounded ? operand_floats(rows, width) : 0;
   }
 
-  /// body(part): the parts that a tile goes through a fused pass in. Without a RoundedLayer it is one.
+  /// Rows of the parts that a tile is cut into. Without a RoundedLayer it is one part.
+  static std::size_t part_rows(const PairKernels& kernels, std::size_t rows) {
+    return kernels.rounded ? std::min(rows, RoundedLayer::kPartRows) : rows;
+  }
+  /// body(part): the parts of a tile, in order.
   template <class Body>
   void for_parts(std::size_t rows, const Body& body) const {
-    const std::size_t step = k_.rounded ? RoundedLayer::kPartRows : rows;
+    const std::size_t step = part_rows(k_, rows);
     for (std::size_t first = 0; first < rows; first += step)
       body(Part{first, std::min(step, rows - first), rows});
   }
 
   /// The rows of a part in z[i] and t[i].
   float* z(std::size_t i, const Part& part, const Buffers& b) const {
-    return b.z[i] + (b.one_part && i < b.t.size() ? 0 : part.first * n_.width());
+    return b.z[i] + (i < b.part_z ? 0 : part.first * n_.width());
   }
   float* t(std::size_t i, const Part& part, const Buffers& b) const {
-    return b.t[i] + (b.one_part ? 0 : part.first * n_.width());
+    return b.t[i] + (b.part_t ? 0 : part.first * n_.width());
+  }
+  float* d(const Part& part, const Buffers& b) const {
+    return b.d + (b.whole_d ? part.first * n_.width() : 0);
   }
   float* dz(const Part& part, const Buffers& b) const { return b.dz + part.first * n_.width(); }
 
