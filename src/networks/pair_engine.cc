@@ -269,12 +269,14 @@ void PairEngine::finish_gradient(const PairNetwork& network, const PairBatch& ba
   constexpr std::size_t kChunk = 4096;
   const std::size_t size = network.x_in();
   pool_.run((size + kChunk - 1) / kChunk, [&](std::size_t task, int) {
-    const std::size_t first = task * kChunk;
-    const std::size_t last = std::min(size, first + kChunk);
-    for (std::size_t i = first; i < last; ++i) gradient[i] = lanes_[0].gradient[i];
+    const std::size_t first = task * kChunk, count = std::min(size - first, kChunk);
+    const std::size_t whole = count - count % kFeatureBlock;  // a row as kernels want it
+    float* sum = gradient.data() + first;
+    std::copy_n(lanes_[0].gradient.data() + first, count, sum);
     for (std::size_t lane = 1; lane < kNumLanes; ++lane) {
-      const float* part = lanes_[lane].gradient.data();
-      for (std::size_t i = first; i < last; ++i) gradient[i] += part[i];
+      const float* part = lanes_[lane].gradient.data() + first;
+      kernels_.column_sums(part, 1, whole, sum);
+      for (std::size_t i = whole; i < count; ++i) sum[i] += part[i];
     }
   });
   std::fill_n(gradient.data() + network.bias_in(), width_, 0.0f);
