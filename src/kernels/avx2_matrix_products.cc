@@ -4,8 +4,7 @@
 
 #include <immintrin.h>
 
-#include "kernels/fetch_ahead.h"
-#include "kernels/packed_panels.h"
+#include "kernels/product_blocks.h"
 #include "kernels/row_sums.h"
 #include "nrec/kernels/pair_kernels.h"
 
@@ -146,30 +145,6 @@ struct LastColumns {
   }
 };
 
-// What is left of a block of rows: R, R - 1 .. 1 of them, or none.
-template <class Columns, int R>
-inline void gemm_rest(std::size_t rows, const float* a, std::size_t lda, std::size_t k, const float* packed,
-                      const float* bias, const float* add, float* c, std::size_t ldc) {
-  if (rows == R) {
-    Columns::template rows<R>(a, lda, k, packed, bias, add, c, ldc);
-  } else if constexpr (R > 1) {
-    gemm_rest<Columns, R - 1>(rows, a, lda, k, packed, bias, add, c, ldc);
-  }
-}
-
-template <class Columns>
-void gemm_columns(std::size_t rows, const float* a, std::size_t lda, std::size_t k, const float* packed,
-                  const float* bias, const float* add, float* c, std::size_t ldc, Fetch& fetch) {
-  std::size_t r = 0;
-  for (; r + kRowBlock <= rows; r += kRowBlock) {
-    fetch.some();
-    Columns::template rows<kRowBlock>(a + r * lda, lda, k, packed, bias, add ? add + r * ldc : nullptr,
-                                      c + r * ldc, ldc);
-  }
-  gemm_rest<Columns, kRowBlock - 1>(rows - r, a + r * lda, lda, k, packed, bias,
-                                    add ? add + r * ldc : nullptr, c + r * ldc, ldc);
-}
-
 template <int R>
 void weights_rows(const float* a, std::size_t lda, const float* d, std::size_t ldd, std::size_t m, float* dw,
                   std::size_t ldw) {
@@ -260,11 +235,9 @@ void pack_last(const PackedPanels& panels, const float* w, std::size_t row, std:
 void pack(const float* w, std::size_t ldw, std::size_t k, std::size_t n, float* packed) {
   const PackedPanels panels(n);
   for (std::size_t j = 0; j < panels.whole(); j += kPanelColumns) {
-    const bool second = n - j > kLanes;
     for (std::size_t i = 0; i < k; ++i, packed += kPanelColumns) {
       _mm256_storeu_ps(packed, _mm256_loadu_ps(w + i * ldw + j));
-      _mm256_storeu_ps(packed + kLanes,
-                       second ? _mm256_loadu_ps(w + i * ldw + j + kLanes) : _mm256_setzero_ps());
+      _mm256_storeu_ps(packed + kLanes, _mm256_loadu_ps(w + i * ldw + j + kLanes));
     }
   }
   pack_last(panels, w + panels.whole(), ldw, 1, k, packed);
@@ -292,13 +265,9 @@ void gemm(const float* a, std::size_t lda, std::size_t m, std::size_t k, const f
       of_columns(rows, a + first * lda, lda, k, packed + j * k, bias ? bias + j : nullptr,
                  add ? add + first * ldc + j : nullptr, c + first * ldc + j, ldc, fetch);
     };
-    for (std::size_t j = 0; j < panels.whole(); j += kPanelColumns) run(gemm_columns<Panel>, j);
-    if (panels.last == 0) continue;
-    run(panels.depths == 2   ? gemm_columns<LastColumns<2>>
-        : panels.depths == 4 ? gemm_columns<LastColumns<4>>
-        : panels.depths == 8 ? gemm_columns<LastColumns<8>>
-                             : gemm_columns<LastColumns<16>>,
-        panels.whole());
+    for (std::size_t j = 0; j < panels.whole(); j += kPanelColumns) run(gemm_columns<Panel, kRowBlock>, j);
+    for_last_columns<LastColumns, kRowBlock>(
+        panels, [&](const auto& of_columns) { run(of_columns, panels.whole()); });
   }
   fetch.rest();
 }

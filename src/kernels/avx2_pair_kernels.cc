@@ -247,7 +247,9 @@ inline void layer_norm_backward_rows(const float* z, std::size_t width, std::siz
     for (int r = 0; r < R; ++r) {
       const std::size_t at = static_cast<std::size_t>(r) * width + c;
       __m256 xhat = _mm256_loadu_ps(z + at);
-      if constexpr (!kNormalised)
+      if constexpr (kNormalised)
+        xhat = real(xhat);  // 0 times what is in padding columns must be 0
+      else
         xhat = _mm256_mul_ps(_mm256_sub_ps(xhat, _mm256_set1_ps(mean[r])), _mm256_set1_ps(rstd[r]));
       const __m256 value = real(masked(_mm256_loadu_ps(d + at), _mm256_fmadd_ps(g, xhat, offset)));
       gains = _mm256_fmadd_ps(value, xhat, gains);

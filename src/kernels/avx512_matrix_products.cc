@@ -4,8 +4,7 @@
 
 #include <immintrin.h>
 
-#include "kernels/fetch_ahead.h"
-#include "kernels/packed_panels.h"
+#include "kernels/product_blocks.h"
 #include "kernels/row_sums.h"
 
 namespace nrec::avx512 {
@@ -131,30 +130,6 @@ struct LastColumns {
   }
 };
 
-// Rows R, R - 1 .. 1 that are left: one of them is right.
-template <class Columns, int R>
-inline void gemm_rest(std::size_t rows, const float* a, std::size_t lda, std::size_t k, const float* packed,
-                      const float* bias, const float* add, float* c, std::size_t ldc) {
-  if (rows == R) {
-    Columns::template rows<R>(a, lda, k, packed, bias, add, c, ldc);
-  } else if constexpr (R > 1) {
-    gemm_rest<Columns, R - 1>(rows, a, lda, k, packed, bias, add, c, ldc);
-  }
-}
-
-template <class Columns>
-void gemm_columns(std::size_t rows, const float* a, std::size_t lda, std::size_t k, const float* packed,
-                  const float* bias, const float* add, float* c, std::size_t ldc, Fetch& fetch) {
-  std::size_t r = 0;
-  for (; r + kRowBlock <= rows; r += kRowBlock) {
-    fetch.some();
-    Columns::template rows<kRowBlock>(a + r * lda, lda, k, packed, bias, add ? add + r * ldc : nullptr,
-                                      c + r * ldc, ldc);
-  }
-  gemm_rest<Columns, kRowBlock - 1>(rows - r, a + r * lda, lda, k, packed, bias,
-                                    add ? add + r * ldc : nullptr, c + r * ldc, ldc);
-}
-
 template <int R, int V>
 void weights_rows(const float* a, std::size_t lda, const float* d, std::size_t ldd, std::size_t m, float* dw,
                   std::size_t ldw) {
@@ -278,14 +253,10 @@ void gemm(const float* a, std::size_t lda, std::size_t m, std::size_t k, const f
     of_columns(m, a, lda, k, packed + j * k, bias ? bias + j : nullptr, add ? add + j : nullptr, c + j, ldc,
                fetch);
   };
-  for_panels<kPanels>(panels.panels, [&]<int V>(std::size_t j) { run(gemm_columns<Panels<V>>, j); });
-  if (panels.last > 0) {
-    run(panels.depths == 2   ? gemm_columns<LastColumns<2>>
-        : panels.depths == 4 ? gemm_columns<LastColumns<4>>
-        : panels.depths == 8 ? gemm_columns<LastColumns<8>>
-                             : gemm_columns<LastColumns<16>>,
-        panels.whole());
-  }
+  for_panels<kPanels>(panels.panels,
+                      [&]<int V>(std::size_t j) { run(gemm_columns<Panels<V>, kRowBlock>, j); });
+  for_last_columns<LastColumns, kRowBlock>(panels,
+                                           [&](const auto& of_columns) { run(of_columns, panels.whole()); });
   fetch.rest();
 }
 

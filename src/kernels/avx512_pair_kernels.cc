@@ -268,7 +268,9 @@ inline void layer_norm_backward_rows(const float* z, std::size_t width, std::siz
     for (int r = 0; r < kRows; ++r) {
       const std::size_t at = static_cast<std::size_t>(r) * width + c;
       __m512 xhat = lanes.load(z + at);
-      if constexpr (!kNormalised)
+      if constexpr (kNormalised)
+        xhat = lanes.real(xhat);  // 0 times what is in padding columns must be 0
+      else
         xhat = _mm512_mul_ps(_mm512_sub_ps(xhat, _mm512_set1_ps(mean[r])), _mm512_set1_ps(rstd[r]));
       const __m512 value = lanes.real(masked(lanes.load(d + at), _mm512_fmadd_ps(g, xhat, offset)));
       gains = _mm512_fmadd_ps(value, xhat, gains);

@@ -101,7 +101,8 @@ void PairEngine::resize_whole_step(std::size_t blocks, std::size_t pairs) {
 }
 
 template <class Stages>
-void PairEngine::pass_over_groups(const Parts& parts, int products, RowsOfT rows_of_t, const Stages& stages) {
+void PairEngine::pass_over_groups(const Parts& parts, const Products& products, RowsOfT rows_of_t,
+                                  const Stages& stages) {
   for (Lane& lane : lanes_) std::fill(lane.sums.begin(), lane.sums.end(), 0.0);
   for_groups([&](const Group& group, std::size_t lane, std::size_t worker) {
     tile::Buffers& buffers = scratch_[worker].buffers;
@@ -112,7 +113,7 @@ void PairEngine::pass_over_groups(const Parts& parts, int products, RowsOfT rows
       const Group& next = (&group)[1];
       const std::size_t pairs = group.pairs(), of_part = tile::Pass::part_rows(kernels_, pairs);
       ahead.floats = next.pairs() * width_;
-      ahead.shares = products * static_cast<int>((pairs + of_part - 1) / of_part);
+      ahead.shares = products.of_part * static_cast<int>((pairs + of_part - 1) / of_part) + products.of_tile;
       for (const AlignedVector<float>* part : parts) {
         if (part) ahead.start[ahead.count++] = part->data() + start_of(next);
       }
@@ -203,14 +204,14 @@ void PairEngine::norm_backward(const WholeStep& step, std::size_t i, int which, 
 /// Up to the input of the last block's second linear layer; the statistics of all layers.
 void PairEngine::batch_norm_forward(const WholeStep& step) {
   for (std::size_t i = 0; i < step.blocks; ++i) {
-    pass_over_groups(parts_of_stream(i), keeps_t() ? 1 : 2, RowsOfT::part, [&](const Tile& tile) {
+    pass_over_groups(parts_of_stream(i), {keeps_t() ? 1 : 2, 0}, RowsOfT::part, [&](const Tile& tile) {
       step.for_parts(tile, [&](const tile::Part& part) {
         residual_stream(step, i, tile, part);
         add_moments(step, i, 0, tile, part);
       });
     });
     finish_batch_statistics(step.network, i, 0);
-    pass_over_groups({kept_z(i), kept_t(i)}, 1, RowsOfT::part, [&](const Tile& tile) {
+    pass_over_groups({kept_z(i), kept_t(i)}, {1, 0}, RowsOfT::part, [&](const Tile& tile) {
       step.for_parts(tile, [&](const tile::Part& part) {
         block_input(step, i, tile, part);
         step.pass.activate(i, 0, part, tile.buffers);
@@ -230,7 +231,7 @@ void PairEngine::batch_norm_turn(const WholeStep& step) {
   parts[2] = &step_d_;  // kept_z() has none there
   parts[3] = &step_dz_;
   const bool in_pieces = pieces_ > 1;
-  const int forward_products = keeps_t() ? 1 : 2;
+  const Products forward = {keeps_t() ? 1 : 2, 0}, both = keeps_t() ? Products{2, 0} : Products{3, 1};
   const auto back = [&](const Tile& tile) {
     step.for_parts(tile, [&](const tile::Part& part) {
       if (in_pieces && step.blocks == 0) block_input(step, 0, tile, part);
@@ -239,24 +240,21 @@ void PairEngine::batch_norm_turn(const WholeStep& step) {
     });
     if (step.blocks > 0) weights_backward(step, step.blocks - 1, 1, tile);
   };
-  pass_over_groups(parts, in_pieces ? forward_products : 2 * forward_products,
-                   in_pieces ? RowsOfT::part : RowsOfT::tile, [&](const Tile& tile) {
-                     const Group& group = tile.group;
-                     step.for_parts(tile, [&](const tile::Part& part) {
-                       residual_stream(step, step.blocks, tile, part);
-                       if (!in_pieces && step.blocks > 0)
-                         step.pass.keep(step.blocks - 1, 1, part, tile.buffers);
-                       step.pass.output(part, tile.buffers, tile.scratch.logits.data() + group.first_column);
-                     });
-                     if (group.first_column + group.num_columns < columns_)
-                       return;  // the loss is one of whole rows
-                     tile.lane.loss +=
-                         row_losses(group.first_row, group.num_rows, step.loss, tile.scratch.logits.data(),
-                                    tile.scratch.d_logits.data(), scale);
-                     if (!in_pieces) return back(tile);
-                     for (const Group* piece = &group - (pieces_ - 1); piece <= &group; ++piece)
-                       back(tile_of(*piece, tile.lane, tile.scratch));
-                   });
+  pass_over_groups(
+      parts, in_pieces ? forward : both, in_pieces ? RowsOfT::part : RowsOfT::tile, [&](const Tile& tile) {
+        const Group& group = tile.group;
+        step.for_parts(tile, [&](const tile::Part& part) {
+          residual_stream(step, step.blocks, tile, part);
+          if (!in_pieces && step.blocks > 0) step.pass.keep(step.blocks - 1, 1, part, tile.buffers);
+          step.pass.output(part, tile.buffers, tile.scratch.logits.data() + group.first_column);
+        });
+        if (group.first_column + group.num_columns < columns_) return;  // the loss is one of whole rows
+        tile.lane.loss += row_losses(group.first_row, group.num_rows, step.loss, tile.scratch.logits.data(),
+                                     tile.scratch.d_logits.data(), scale);
+        if (!in_pieces) return back(tile);
+        for (const Group* piece = &group - (pieces_ - 1); piece <= &group; ++piece)
+          back(tile_of(*piece, tile.lane, tile.scratch));
+      });
 }
 
 /// With the activations of the last block's second layer in `a`, or kept.
@@ -280,24 +278,24 @@ void PairEngine::back_to_block(const WholeStep& step, std::size_t i, const Tile&
 }
 
 void PairEngine::batch_norm_backward(const WholeStep& step) {
+  const Products products = keeps_t() ? Products{1, 0} : Products{2, 1};
   for (std::size_t i = step.blocks; i-- > 0;) {
     batch_norm_coefficients(step.network, i, 1);
-    pass_over_groups({kept_t(i), kept_z(i), &step_d_}, keeps_t() ? 1 : 3, RowsOfT::part,
-                     [&](const Tile& tile) {
-                       step.for_parts(tile, [&](const tile::Part& part) {
-                         block_input(step, i, tile, part);
-                         step.pass.activate(i, 0, part, tile.buffers);
-                         step.pass.keep(i, 0, part, tile.buffers);
-                         if (!keeps_t()) step.pass.first_linear(i, part, tile.buffers);
-                         norm_backward(step, i, 1, tile, part);
-                         linear_backward(step, i, 0, tile, part);
-                         add_norm_sums(step, i, 0, tile, part);
-                       });
-                       weights_backward(step, i, 0, tile);
-                     });
+    pass_over_groups({kept_t(i), kept_z(i), &step_d_}, products, RowsOfT::part, [&](const Tile& tile) {
+      step.for_parts(tile, [&](const tile::Part& part) {
+        block_input(step, i, tile, part);
+        step.pass.activate(i, 0, part, tile.buffers);
+        step.pass.keep(i, 0, part, tile.buffers);
+        if (!keeps_t()) step.pass.first_linear(i, part, tile.buffers);
+        norm_backward(step, i, 1, tile, part);
+        linear_backward(step, i, 0, tile, part);
+        add_norm_sums(step, i, 0, tile, part);
+      });
+      weights_backward(step, i, 0, tile);
+    });
     batch_norm_coefficients(step.network, i, 0);
     const AlignedVector<float>* in_front = i == 0 ? nullptr : keeps_t() ? kept_t(i - 1) : kept_z(i - 1);
-    pass_over_groups({kept_z(i), in_front, &step_d_, &step_dz_}, keeps_t() ? 1 : 3, RowsOfT::part,
+    pass_over_groups({kept_z(i), in_front, &step_d_, &step_dz_}, products, RowsOfT::part,
                      [&](const Tile& tile) {
                        step.for_parts(tile, [&](const tile::Part& part) {
                          block_input(step, i, tile, part);

@@ -121,9 +121,14 @@ class PairEngine final : public PairNetworkStep {
   Tile tile_of(const Group& group, Lane& lane, Scratch& scratch);
   /// What becomes of t[i] where it is made again: rows of a part, or all of a tile.
   enum class RowsOfT { part, tile };
+  /// Those of a pass that fetch what the next tile reads: one for each part of a tile, or one for all.
+  struct Products {
+    int of_part, of_tile;
+  };
   /// stages(tile) for every group; while its `products` are computed, `parts` of the next come from memory.
   template <class Stages>
-  void pass_over_groups(const Parts& parts, int products, RowsOfT rows_of_t, const Stages& stages);
+  void pass_over_groups(const Parts& parts, const Products& products, RowsOfT rows_of_t,
+                        const Stages& stages);
   /// Those of the residual stream in front of block i; z[0] is not kept, and that behind the last block neither.
   const AlignedVector<float>* kept_z(std::size_t i) const {
     return i == 0 || i > step_z_.size() ? nullptr : &step_z_[i - 1];

@@ -16,9 +16,9 @@ inline constexpr std::size_t padded_features(std::size_t width) {
 
 /// Room for the packed form of W[k, n], whatever the table, as a number of floats.
 inline constexpr std::size_t packed_floats(std::size_t k, std::size_t n) {
-  // bf16 pairs of 32 rows by 16 columns take half of the whole tiles; panels of floats have no more than these zeros around.
+  // bf16 pairs of 32 rows by 16 columns take half of the whole tiles; panels of floats have sixteen columns.
   const std::size_t columns = (n + 15) / 16 * 16;
-  const std::size_t tiles = (k + 31) / 32 * 32 * columns / 2, panels = k * columns + 16;
+  const std::size_t tiles = (k + 31) / 32 * 32 * columns / 2, panels = k * columns;
   return tiles > panels ? tiles : panels;
 }
 
@@ -34,7 +34,7 @@ struct Ahead {
 };
 
 /// Products with the weights of a layer. `packed` holds packed_floats(k, n) and is read by the table that made it. Rows of n columns have
-/// room for padded_features(n): there add, bias, D and W have zeros, and C and dW get zeros.
+/// room for padded_features(n). There add, bias, D and W have zeros; C gets zeros (NaN where its row of A is not finite), and zeros of dW stay.
 struct MatrixProducts {
   /// packed = W[k, n], rows ldw apart.
   void (*pack)(const float* w, std::size_t ldw, std::size_t k, std::size_t n, float* packed);
@@ -83,7 +83,7 @@ struct RoundedLayer {
                                 std::size_t features, std::size_t width, float eps, const float* gain,
                                 const float* shift, float* mean, float* rstd, float* normalised,
                                 float* operand);
-  /// C[rows, width] = A W + bias + add, as MatrixProducts::gemm, A as rounded; add may be C.
+  /// C[rows, width] = A W + bias + add, as MatrixProducts::gemm, A as rounded, from pack(W, width, features, features); add may be C.
   void (*forward)(const float* operand, std::size_t rows, std::size_t features, const float* packed,
                   std::size_t width, const float* bias, const float* add, float* c, std::size_t ldc,
                   const Ahead* ahead);

@@ -51,13 +51,13 @@ TEST_P(PairKernelParity, MatrixProducts) {
         const auto a = random_floats(m * lda, m);
         const auto w = padded_rows(k, n, ldw, static_cast<unsigned>(k));
         const auto bias = padded_rows(1, n, padded_features(n), static_cast<unsigned>(n));
-        const auto c = padded_rows(m, n, ldc, 5);
+        const auto zeros_behind = padded_rows(m, n, ldc, 5), anything = random_floats(m * ldc, 5);
         std::vector<float> packed(packed_floats(k, n));
         ref_.inputs.pack(w.data(), ldw, k, n, packed.data());
         const auto other = padded_rows(m, n, ldc, 9);
         for (const Addend which : kAddends) {
           for (const float* b : {static_cast<const float*>(nullptr), bias.data()}) {
-            auto c_ref = c, c_fast = c;
+            auto c_ref = which == Addend::itself ? zeros_behind : anything, c_fast = c_ref;
             ref_.inputs.gemm(a.data(), lda, m, k, packed.data(), n, b, addend(which, c_ref, other),
                              c_ref.data(), ldc, nullptr);
             fast_->inputs.gemm(a.data(), lda, m, k, packed.data(), n, b, addend(which, c_fast, other),
@@ -228,12 +228,26 @@ std::vector<std::vector<float>> layer_norm_steps(const PairKernels& kernels, std
     kernels.layer_norm_relu_backward(z.data(), rows, width, features, gain.data(), shift.data(), mean.data(),
                                      rstd.data(), dd.data(), true, dz.data(), dgain.data(), dshift.data());
   }
-  auto in_place = d;
-  if (features > 1)
+  auto in_place = d, of_normalised = d;
+  if (features > 1) {
     kernels.layer_norm_relu_backward(z.data(), rows, width, features, gain.data(), shift.data(), mean.data(),
                                      rstd.data(), in_place.data(), false, in_place.data(), dgain.data(),
                                      dshift.data());
-  return {mean, rstd, a, dz, dgain, dshift, in_place};
+    // The same of normalised rows, with anything in padding columns.
+    std::vector<float> normalised(rows * width),
+        sums[2] = {std::vector<float>(width), std::vector<float>(width)};
+    for (std::size_t i = 0; i < normalised.size(); ++i)
+      normalised[i] = i % width < features ? (z[i] - mean[i / width]) * rstd[i / width] : std::nanf("");
+    kernels.layer_norm_relu_backward(normalised.data(), rows, width, features, gain.data(), shift.data(),
+                                     nullptr, rstd.data(), of_normalised.data(), false, of_normalised.data(),
+                                     sums[0].data(), sums[1].data());
+    expect_close(of_normalised, in_place, 1e-5, "dz of normalised rows");
+    for (std::size_t c = 0; c < width; ++c) {
+      EXPECT_NEAR(2 * sums[0][c], dgain[c], 1e-5 * (1 + std::fabs(dgain[c]))) << c;
+      EXPECT_NEAR(2 * sums[1][c], dshift[c], 1e-5 * (1 + std::fabs(dshift[c]))) << c;
+    }
+  }
+  return {mean, rstd, a, dz, dgain, dshift, in_place, of_normalised};
 }
 
 const RowShapes kLayerShapes = {{1, 64},  {7, 8},   {8, 8},   {50, 56}, {50, 64},
@@ -262,14 +276,18 @@ TEST(PairKernels, WiderVectorsGiveTheSameBits) {
         std::vector<float> packed(packed_floats(k, n));
         std::vector<float> dw[2] = {padded_rows(k, n, width, 7), padded_rows(k, n, width, 7)};
         narrow.inputs.pack(w.data(), width, k, n, packed.data());
-        std::vector<float> c[2] = {padded_rows(m, n, width, 5), padded_rows(m, n, width, 5)};
+        std::vector<float> c[2], added[2] = {padded_rows(m, n, width, 5), padded_rows(m, n, width, 5)};
         for (const int i : {0, 1}) {
           const PairKernels& kernels = i ? wide : narrow;
-          kernels.inputs.gemm(a.data(), k, m, k, packed.data(), n, bias.data(), c[i].data(), c[i].data(),
-                              width, nullptr);
+          c[i] = random_floats(m * width, 8);
+          kernels.inputs.gemm(a.data(), k, m, k, packed.data(), n, bias.data(), nullptr, c[i].data(), width,
+                              nullptr);
+          kernels.inputs.gemm(a.data(), k, m, k, packed.data(), n, bias.data(), added[i].data(),
+                              added[i].data(), width, nullptr);
           kernels.inputs.gemm_weights(a.data(), k, d.data(), width, m, k, n, dw[i].data(), width);
         }
         EXPECT_EQ(c[0], c[1]) << m << ", " << k << ", " << n;
+        EXPECT_EQ(added[0], added[1]) << m << ", " << k << ", " << n;
         EXPECT_EQ(dw[0], dw[1]) << m << ", " << k << ", " << n;
       }
     }

@@ -75,7 +75,7 @@ void expect_true_gradient(const std::string& isa, const PairNetworkShape& shape,
     ASSERT_NEAR(gradient[i], (up - down) / (2 * h), 2e-5 * std::max(1.0, largest)) << "weight " << i;
     ++checked;
   }
-  EXPECT_GE((checked + 2 * 11) * stride, network.num_parameters());
+  EXPECT_GE((checked + 2 * shape.hidden_features) * stride, network.num_parameters());
 }
 
 TEST_P(PairStep, GradientMatchesFiniteDifferencesInDouble) {
@@ -84,6 +84,16 @@ TEST_P(PairStep, GradientMatchesFiniteDifferencesInDouble) {
     with_blocks.num_blocks = num_blocks;
     SCOPED_TRACE(std::to_string(num_blocks) + " blocks");
     expect_true_gradient(isa(), with_blocks, Problem(23, 3, 5, 7));
+  }
+}
+
+/// The last two or five features share registers in products.
+TEST_P(PairStep, GradientOfWidthsBehindWholePanelsMatchesFiniteDifferencesInDouble) {
+  for (const std::size_t features : {5u, 18u, 21u, 50u}) {
+    PairNetworkShape of_width = shape();
+    of_width.hidden_features = features;
+    SCOPED_TRACE(std::to_string(features) + " features");
+    expect_true_gradient(isa(), of_width, Problem(23, 3, 5, 7), 1 + features / 3);
   }
 }
 
@@ -106,15 +116,19 @@ TEST_P(PairStepOfAnyPrecision, PaddingStaysZero) {
   const ContrastiveLoss loss(LossKind::nre_c, 6, 1.0, true);
   ThreadPool pool(1);
   const auto step = make_pair_step(isa(), pool);
-  PairNetwork network = busy_network(shape());
-  std::vector<float> gradient(network.weights().size());
-  step->loss_and_gradient(network, problem.batch, row_loss(loss), gradient);
-  PairNetwork only_real(shape());
-  std::copy(gradient.begin(), gradient.end(), only_real.weights().begin());
-  PairNetwork repadded(shape());
-  auto tensors = only_real.tensors();
-  repadded.set_tensors(tensors);  // copies the real entries only
-  for (std::size_t i = 0; i < gradient.size(); ++i) ASSERT_EQ(gradient[i], repadded.weights()[i]) << i;
+  for (const std::size_t features : {11u, 18u, 21u}) {
+    PairNetworkShape of_width = shape();
+    of_width.hidden_features = features;
+    PairNetwork network = busy_network(of_width);
+    std::vector<float> gradient(network.weights().size());
+    step->loss_and_gradient(network, problem.batch, row_loss(loss), gradient);
+    PairNetwork only_real(of_width);
+    std::copy(gradient.begin(), gradient.end(), only_real.weights().begin());
+    PairNetwork repadded(of_width);
+    auto tensors = only_real.tensors();
+    repadded.set_tensors(tensors);  // copies the real entries only
+    for (std::size_t i = 0; i < gradient.size(); ++i) ASSERT_EQ(gradient[i], repadded.weights()[i]) << i;
+  }
 }
 
 TEST_P(PairStep, EvaluationModeMatchesTheDoubleNetwork) {
