@@ -36,11 +36,14 @@ std::string familiar_name(std::string_view flag, const std::vector<std::string>&
   return "";
 }
 
-/// The words with the names of flags in dashes. Errors: UsageError for the first unknown flag.
+/// The words with the names of flags in dashes. Errors: UsageError for the first unknown flag, and for "--flag=" of one that takes no value.
 std::vector<std::string> checked_words(std::span<const std::string> words, const VerbSyntax& verb) {
-  std::vector<std::string> known = {"--help"};
+  std::vector<std::string> known = {"--help"}, without_value = known;
   for (const OptionEntry& entry : verb.options.entries()) {
-    for (std::string& flag : flags_of(entry, verb.options)) known.push_back(std::move(flag));
+    for (std::string& flag : flags_of(entry, verb.options)) {
+      if (entry.kind == OptionEntry::Kind::boolean) without_value.push_back(flag);
+      known.push_back(std::move(flag));
+    }
   }
   std::vector<std::string> result;
   bool only_arguments = false;
@@ -64,6 +67,9 @@ std::vector<std::string> checked_words(std::span<const std::string> words, const
     }
     // CLI11 would take the next word for the value of "--flag=".
     const bool is_empty = equals + 1 == word.size();
+    if (is_empty && std::ranges::find(without_value, flag) != without_value.end())
+      throw UsageError(
+          fmt::format("{} has no value behind its =; leave the = out, or write true or false", word));
     result.push_back(is_empty ? flag : flag + word.substr(equals));
     if (is_empty) result.emplace_back();
   }

@@ -138,8 +138,12 @@ void list_settings(const fs::path& path, Listing& list) {
   list.add("kind", std::string("settings (TOML)"));
   std::vector<std::string> sections;
   for (const auto& [name, value] : std::get<TomlTable>(root.value)) sections.push_back(name);
+  const bool is_problem = std::ranges::any_of(
+      sections, [](const std::string& name) { return name == "parameters" || name == "simulations"; });
   list.add("sections", std::move(sections));
-  list.add("taken_by", std::string("nrec infer, nrec simulate, nrec train, nrec check --problem"));
+  list.add("taken_by",
+           std::string(is_problem ? "nrec infer, nrec simulate, nrec train, nrec check --problem"
+                                  : "no command: a problem file has [parameters] or [simulations]"));
 }
 
 /// The record, or the checkpoint of a run that was cut off before it had one.

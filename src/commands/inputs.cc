@@ -91,8 +91,7 @@ std::vector<RowStatus> row_statuses(const std::vector<double>& numbers, const st
     if (!status) {
       throw DomainError(
           fmt::format("{}: status[{}] = {} must be 0 (ok) or 1 to {}, which say how a simulation failed "
-                      "(docs/formats/campaign.md); "
-                      "give the array another name if it is something else",
+                      "(docs/formats/campaign.md); give the array another name if it is something else",
                       source, list.size(), number_text(number), kNumRowStatuses - 1));
     }
     list.push_back(*status);

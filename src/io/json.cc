@@ -23,6 +23,25 @@ Json number_json(double value) {
   return number_text(value);
 }
 
+/// Delete and U+0080 to U+009F, which JSON allows in texts and terminals obey, as \u escapes.
+std::string without_terminal_controls(std::string json) {
+  constexpr std::string_view kDelete = "\x7f", kFirstOfTwo = "\xc2";
+  if (json.find(kDelete) == std::string::npos && json.find(kFirstOfTwo) == std::string::npos) return json;
+  std::string result;
+  for (std::size_t i = 0; i < json.size(); ++i) {
+    const auto second = static_cast<unsigned char>(i + 1 < json.size() ? json[i + 1] : '\0');
+    if (json[i] == kDelete[0]) {
+      result += "\\u007f";
+    } else if (json[i] == kFirstOfTwo[0] && second >= 0x80 && second < 0xa0) {
+      result += fmt::format("\\u{:04x}", second);
+      ++i;
+    } else {
+      result += json[i];
+    }
+  }
+  return result;
+}
+
 Json value_json(const RecordValue& value) {
   return std::visit(
       [](const auto& item) -> Json {
@@ -199,11 +218,10 @@ void check_schema_version(const Record& record, std::string_view where) {
   if (*version <= Record::kSchemaVersion) return;
   const RecordValue* writer = record.find("nrec_version");
   const auto* name = writer ? std::get_if<std::string>(writer) : nullptr;
-  throw UnsupportedError(
-      fmt::format("{}: schema_version = {}, but this program knows records up to version {}; use the nrec "
-                  "that wrote it{} or "
-                  "a newer one, or start anew in another folder",
-                  where, *version, Record::kSchemaVersion, name ? " (" + one_line_text(*name) + ")" : ""));
+  throw UnsupportedError(fmt::format(
+      "{}: schema_version = {}, but this program knows records up to version {}; use the nrec that "
+      "wrote it{} or a newer one, or start anew in another folder",
+      where, *version, Record::kSchemaVersion, name ? " (" + one_line_text(*name) + ")" : ""));
 }
 
 }  // namespace
@@ -214,7 +232,7 @@ std::string record_to_json(const Record& record, int indent) {
   auto& entries = object.get_ref<Json::object_t&>();
   for (const auto& [name, value] : record.entries()) entries.push_back({name, value_json(value)});
   try {
-    return object.dump(indent) + (indent >= 0 ? "\n" : "");
+    return without_terminal_controls(object.dump(indent)) + (indent >= 0 ? "\n" : "");
   } catch (const nlohmann::json::exception&) {
     throw IoError("record: a text in it is not UTF-8; convert it before it is put into the record");
   }

@@ -33,7 +33,7 @@ void round_right(const float* w, std::size_t ldw, std::size_t depth, std::size_t
   for (std::size_t i = 0; i < whole; i += 2, out += kTileDepth) {
     std::uint16_t* row = out;
     for (std::size_t j = 0; j < columns; j += kSide, row += next)
-      _mm512_storeu_si512(row, pair_of_rows(w + j, ldw, i, depth, lanes(columns - j)));
+      _mm512_storeu_si512(row, pair_of_rows(w + j, ldw, i, depth, first_lanes(columns - j)));
   }
 }
 
@@ -52,7 +52,7 @@ void round_left_transposed(const float* a, std::size_t lda, std::size_t depth, s
   const std::size_t tiles = tiles_of(depth);
   for (std::size_t tile = 0; tile < tiles; ++tile) {
     for (std::size_t j = 0; j < columns; j += kSide) {
-      const __mmask16 here = lanes(columns - j);
+      const __mmask16 here = first_lanes(columns - j);
       __m512i rows[16];
 #pragma GCC unroll 16
       for (std::size_t p = 0; p < kSide; ++p)

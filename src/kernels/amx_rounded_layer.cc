@@ -29,13 +29,14 @@ struct WholeColumns {
 };
 struct SomeColumns {
   std::size_t count;
-  __m512 low(const float* row) const { return _mm512_maskz_loadu_ps(lanes(count), row); }
+  __m512 low(const float* row) const { return _mm512_maskz_loadu_ps(first_lanes(count), row); }
   __m512 high(const float* row) const {
-    return count > kSide ? _mm512_maskz_loadu_ps(lanes(count - kSide), row + kSide) : _mm512_setzero_ps();
+    return count > kSide ? _mm512_maskz_loadu_ps(first_lanes(count - kSide), row + kSide)
+                         : _mm512_setzero_ps();
   }
   void store(float* row, __m512 low, __m512 high) const {
-    _mm512_mask_storeu_ps(row, lanes(count), low);
-    if (count > kSide) _mm512_mask_storeu_ps(row + kSide, lanes(count - kSide), high);
+    _mm512_mask_storeu_ps(row, first_lanes(count), low);
+    if (count > kSide) _mm512_mask_storeu_ps(row + kSide, first_lanes(count - kSide), high);
   }
 };
 
@@ -153,8 +154,8 @@ inline void mask_columns(std::uint32_t bits, std::size_t columns, float* d, floa
     _mm512_mask_storeu_ps(d + at, here, value);
     if (dz) _mm512_mask_storeu_ps(dz + at, here, _mm512_add_ps(_mm512_maskz_loadu_ps(here, dz + at), value));
   };
-  half(bits, lanes(columns), 0);
-  if (columns > kSide) half(bits >> kSide, lanes(columns - kSide), kSide);
+  half(bits, first_lanes(columns), 0);
+  if (columns > kSide) half(bits >> kSide, first_lanes(columns - kSide), kSide);
 }
 
 void relu_backward(const std::uint32_t* mask, std::size_t rows, std::size_t width, float* d, float* dz) {
@@ -181,8 +182,8 @@ inline void round_both(const Columns& columns, const float* d, std::size_t ldd, 
                        std::size_t first, std::size_t last, std::size_t start, std::size_t count,
                        std::size_t across, std::size_t next, std::uint16_t* left, std::uint16_t* right,
                        float* sums) {
-  const __m512i first_lanes = _mm512_set_epi64(11, 10, 3, 2, 9, 8, 1, 0);
-  const __m512i last_lanes = _mm512_set_epi64(15, 14, 7, 6, 13, 12, 5, 4);
+  const __m512i front_columns = _mm512_set_epi64(11, 10, 3, 2, 9, 8, 1, 0);
+  const __m512i back_columns = _mm512_set_epi64(15, 14, 7, 6, 13, 12, 5, 4);
   __m512 low_sum = _mm512_setzero_ps(), high_sum = _mm512_setzero_ps();
   const auto round = [&](std::size_t row) {
     if (row >= rows) return _mm512_setzero_si512();
@@ -199,10 +200,10 @@ inline void round_both(const Columns& columns, const float* d, std::size_t ldd, 
     _mm512_storeu_si512(to + kTileDepth, odd);
     const Interleaved pairs = interleave_words(even, odd);
     to = right + row / kTileDepth * kTile + row % kTileDepth * kSide;
-    _mm512_storeu_si512(to, _mm512_permutex2var_epi64(pairs.low, first_lanes, pairs.high));
-    _mm512_storeu_si512(to + next, _mm512_permutex2var_epi64(pairs.low, last_lanes, pairs.high));
+    _mm512_storeu_si512(to, _mm512_permutex2var_epi64(pairs.low, front_columns, pairs.high));
+    _mm512_storeu_si512(to + next, _mm512_permutex2var_epi64(pairs.low, back_columns, pairs.high));
   }
-  const __mmask16 low_lanes = lanes(count), high_lanes = lanes(count > kSide ? count - kSide : 0);
+  const __mmask16 low_lanes = first_lanes(count), high_lanes = first_lanes(count > kSide ? count - kSide : 0);
   _mm512_mask_storeu_ps(sums, low_lanes, _mm512_add_ps(_mm512_maskz_loadu_ps(low_lanes, sums), low_sum));
   _mm512_mask_storeu_ps(sums + kSide, high_lanes,
                         _mm512_add_ps(_mm512_maskz_loadu_ps(high_lanes, sums + kSide), high_sum));

@@ -77,7 +77,7 @@ void multiply(const Operand& a, const Operand& b, std::size_t tiles, const Start
 void start_block(std::size_t rows, std::size_t columns, const float* bias, const float* add,
                  std::size_t ld_add, float* to, std::size_t ld_to) {
   for (std::size_t j = 0; j < columns; j += kSide) {
-    const __mmask16 here = lanes(columns - j);
+    const __mmask16 here = first_lanes(columns - j);
     const __m512 offset = bias ? _mm512_maskz_loadu_ps(here, bias + j) : _mm512_setzero_ps();
     for (std::size_t r = 0; r < rows; ++r) {
       const __m512 more = add ? _mm512_maskz_loadu_ps(here, add + r * ld_add + j) : _mm512_setzero_ps();
@@ -105,7 +105,7 @@ void multiply_block(const Operand& a, const Operand& b, std::size_t tiles, std::
   (tall ? (wide ? multiply<2, 2> : multiply<2, 1>) : (wide ? multiply<1, 2> : multiply<1, 1>))(
       a, b, tiles, Start{sums, kSumStride}, sums, kSumStride);
   for (std::size_t j = 0; j < columns; j += kSide) {
-    const __mmask16 here = lanes(columns - j);
+    const __mmask16 here = first_lanes(columns - j);
     for (std::size_t r = 0; r < rows; ++r)
       _mm512_mask_storeu_ps(c + r * ldc + j, here, _mm512_load_ps(sums + r * kBlock + j));
   }

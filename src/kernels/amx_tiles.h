@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/lane_masks.h"
 #include "nrec/kernels/pair_kernels.h"
 
 namespace nrec::amx {
@@ -37,11 +38,6 @@ inline void stay_awake() { _tile_dpbf16ps(0, 4, 6); }
 inline std::size_t least(std::size_t a, std::size_t b) { return a < b ? a : b; }
 inline std::size_t tiles_of(std::size_t depth) { return (depth + kTileDepth - 1) / kTileDepth; }
 
-/// The first `count` of sixteen lanes.
-inline __mmask16 lanes(std::size_t count) {
-  return static_cast<__mmask16>(count >= kSide ? 0xffff : (1u << count) - 1u);
-}
-
 /// Sixteen of one row of floats and sixteen of the next, side by side.
 inline __m512i interleave(__m512 low, __m512 high) {
   const __m512i order = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7,
@@ -53,7 +49,8 @@ inline __m512i interleave(__m512 low, __m512 high) {
 inline void round_row(const float* a, std::size_t depth, std::size_t across, std::uint16_t* out) {
   for (std::size_t i = 0; i < across * kTileDepth; i += kTileDepth, out += kTile) {
     const auto columns = [&](std::size_t first) {
-      return first < depth ? _mm512_maskz_loadu_ps(lanes(depth - first), a + first) : _mm512_setzero_ps();
+      return first < depth ? _mm512_maskz_loadu_ps(first_lanes(depth - first), a + first)
+                           : _mm512_setzero_ps();
     };
     const __m512 low = columns(i), high = columns(i + kSide);
     _mm512_storeu_si512(out, reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(high, low)));

@@ -4,6 +4,7 @@
 
 #include <immintrin.h>
 
+#include "kernels/lane_masks.h"
 #include "kernels/product_blocks.h"
 #include "kernels/row_sums.h"
 #include "nrec/kernels/pair_kernels.h"
@@ -30,11 +31,6 @@ struct Whole {
     return _mm256_loadu_ps(start + i * step + kLanes * v);
   }
 };
-// The first `count` of eight lanes.
-inline __m256i first_lanes(std::size_t count) {
-  const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
-  return _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(count)), lane);
-}
 // Zeros where no columns are.
 struct Some {
   Whole whole;

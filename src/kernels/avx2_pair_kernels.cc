@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "kernels/avx2_matrix_products.h"
+#include "kernels/lane_masks.h"
 #include "kernels/pair_kernels_isa.h"
 #include "kernels/row_sums.h"
 
@@ -116,12 +117,6 @@ void batch_norm_backward(const float* z, const float* d, std::size_t rows, std::
   }
 }
 
-// Ones in the first `count` lanes.
-inline __m256 lane_mask(std::size_t count) {
-  const __m256i index = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
-  return _mm256_castsi256_ps(_mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(count)), index));
-}
-
 // Eight columns of a row: the kHalf-th half of sixteen.
 template <int kHalf>
 struct Whole {
@@ -145,7 +140,9 @@ inline __attribute__((always_inline)) void for_columns(std::size_t width, std::s
     step(c, Whole<0>());
     step(c + kLanes, Whole<1>());
   }
-  const auto mask = [&](std::size_t at) { return lane_mask(at < features ? features - at : 0); };
+  const auto mask = [&](std::size_t at) {
+    return _mm256_castsi256_ps(first_lanes(at < features ? features - at : 0));
+  };
   for (; c < width; c += 2 * kLanes) {
     step(c, Part<0>{mask(c)});
     if (c + kLanes < width) step(c + kLanes, Part<1>{mask(c + kLanes)});

@@ -4,6 +4,7 @@
 
 #include <immintrin.h>
 
+#include "kernels/lane_masks.h"
 #include "kernels/product_blocks.h"
 #include "kernels/row_sums.h"
 
@@ -26,10 +27,6 @@ struct Whole {
     return _mm512_loadu_ps(start + i * step + v * apart);
   }
 };
-// The first `count` of sixteen lanes.
-inline __mmask16 first_lanes(std::size_t count) {
-  return static_cast<__mmask16>(count >= kLanes ? 0xffffU : (1U << count) - 1U);
-}
 // Zeros behind the last column.
 struct Some {
   Whole whole;

@@ -6,6 +6,7 @@
 #include <cstddef>
 
 #include "kernels/avx512_matrix_products.h"
+#include "kernels/lane_masks.h"
 #include "kernels/pair_kernels_isa.h"
 #include "kernels/row_sums.h"
 
@@ -35,10 +36,6 @@ struct Padded : Lanes {
   __mmask16 lanes;
   __m512 real(__m512 v) const { return _mm512_maskz_mov_ps(lanes, v); }
 };
-
-inline __mmask16 first_lanes(std::size_t count) {
-  return static_cast<__mmask16>(count >= kLanes ? 0xffffU : (1U << count) - 1U);
-}
 
 /// step(c, lanes) over a row of `width` columns, the first `features` of them real.
 template <class Step>

@@ -45,15 +45,16 @@ struct Buffers {
   bool whole_d = false;  // d has all rows
   /// Normalised and rectified input of a linear layer, recomputed on the way back; with a RoundedLayer that goes to `operand`.
   float* a = nullptr;
-  float* d = nullptr;  // gradient inside a block, of the rows of a part unless `whole_d`
-  float* e =
-      nullptr;  // second one, of the rows of a part; may be `a`, or with a RoundedLayer `d`, which is then overwritten
+  /// Gradient inside a block, of the rows of a part unless `whole_d`.
+  float* d = nullptr;
+  /// A second one, of the rows of a part; may be `a`, or with a RoundedLayer `d`, which is then overwritten.
+  float* e = nullptr;
   float* dz = nullptr;        // gradient of the residual stream; may be z.back(), which is then overwritten
   Ahead ahead;                // what the tile after this one reads, where that is not in cache
   float* row_mean = nullptr;  // layer norm: [2 num_blocks][rows]
   float* row_rstd = nullptr;
-  float* unused =
-      nullptr;  // two widths: sums over rows that nobody asked for, on a way back without weight gradients
+  /// Two widths: sums over rows that nobody asked for, on a way back without weight gradients.
+  float* unused = nullptr;
   // Tables with a RoundedLayer:
   float* operand = nullptr;  // the rounded input of a layer, of the rows of a part
   // Of each of the 2 num_blocks layers, for the way back, or one for all; none where weights have no gradients.

@@ -222,15 +222,20 @@ TEST_F(Info, NothingFromAFileSteersTheTerminal) {
       EXPECT_EQ(outcome.err.find(control), std::string::npos) << outcome.err;
     }
   };
-  write("r.json",
-        "{\"command\": \"infer\", \"message\": \"\\u001b]0;x\\u0007\", \"parameters\": [\"a\\u009b1m\"],"
-        " \"marginals.name\": [\"b\\r\\u001b[2J\"], \"marginals.mean\": [1.5]}");
+  write(
+      "r.json",
+      "{\"command\": \"infer\", \"message\": \"\\u001b]0;x\\u0007\\u007f\", \"parameters\": [\"a\\u009b1m\"],"
+      " \"marginals.name\": [\"b\\r\\u001b[2J\"], \"marginals.mean\": [1.5]}");
   const Outcome record = run({"info", "r.json"});
   EXPECT_EQ(record.code, 0) << record.err;
   expect_in(record.out, "\\x1b]0;x\\x07");
   expect_in(record.out, "b\\x0d\\x1b[2J");
   is_plain(record);
   is_plain(run({"info", "r.json", "--all"}));
+  const Outcome json = run({"info", "r.json", "--json"});
+  is_plain(json);
+  expect_in(json.out, "\\u0007\\u007f");
+  expect_in(json.out, "a\\u009b1m");
   write("h.csv", "a,\"\x1b[31m\"\n1,2\n");
   const Outcome table = run({"info", "h.csv"});
   EXPECT_EQ(table.code, 3);

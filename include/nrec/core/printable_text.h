@@ -6,7 +6,7 @@
 namespace nrec {
 
 /// Whether `text` holds a control character: one of 0x00 to 0x1F (newline and tab among them), delete, or U+0080 to
-/// U+009F. A terminal obeys them, so no name may hold one.
+/// U+009F. A terminal obeys them, so no name may hold one. Marks that change the direction of writing are not among them.
 bool has_control_character(std::string_view text);
 
 /// `bytes` for people: valid UTF-8 stays, with newlines and tabs; other control characters, and bytes that are no

@@ -25,10 +25,11 @@ struct CsvTable {
 /// the end, a byte-order mark and either line end are accepted.
 ///
 /// Errors   IoError: missing or damaged file, more (inflated) bytes than max_bytes, nothing in it, a row of
-/// another length or
-///          a cell that is no number (with line and column), an empty or repeated name in the header, one with a control character
+///          another length or a cell that is no number (with line and column), an empty or repeated name in the
+///          header, one with a control character
 /// Numerics each number is the float64 nearest to its text; magnitudes too small for float64 become 0, too
-/// large ones are refused Cost     O(bytes); holds the text and the values at the same time
+///          large ones are refused
+/// Cost     O(bytes); holds the text and the values at the same time
 CsvTable read_csv(const std::filesystem::path& path, std::uint64_t max_bytes = std::uint64_t{4} << 30);
 
 /// The same from memory; `where` starts the messages.

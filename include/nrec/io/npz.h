@@ -21,11 +21,10 @@ std::vector<std::string> npz_names(const std::filesystem::path& path);
 /// All arrays of a .npz file, in the order of the archive.
 ///
 /// Errors   IoError: no archive, truncated, damaged (check sums are verified), more than 1,000 entries, an
-/// entry with an
-///          absolute name or "..", more inflated bytes than allowed, a name twice or with a control character; and those of read_npy for
-///          each array
+///          entry with an absolute name or "..", more inflated bytes than allowed, a name twice or with a control
+///          character; and those of read_npy for each array
 /// Cost     8 bytes of memory per element; an entry's declared size is believed only as far as its stored
-/// bytes can inflate to it
+///          bytes can inflate to it
 NamedArrays read_npz(const std::filesystem::path& path, const NpzLimits& limits = {});
 
 /// Only the arrays called `names`, in that order.

@@ -58,10 +58,9 @@ void write_safetensors(const std::filesystem::path& path, std::span<const NamedT
 
 /// The tensors and the metadata of a file.
 ///
-/// Errors   IoError: no such layout, truncated, header longer than 100 MB, a key twice, a name with a control character, shapes that do not
-/// match their bytes,
-///          tensors that overlap, leave gaps, are misaligned or reach beyond the file; UnsupportedError: an
-///          element type other than F32, F64, I64
+/// Errors   IoError: no such layout, truncated, header longer than 100 MB, a key twice, a name with a control
+///          character, shapes that do not match their bytes, tensors that overlap, leave gaps, are misaligned or
+///          reach beyond the file; UnsupportedError: an element type other than F32, F64, I64
 TensorFile read_safetensors(const std::filesystem::path& path);
 
 /// The same from memory; `where` starts the messages.

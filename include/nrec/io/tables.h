@@ -41,15 +41,14 @@ struct PairTable {
 };
 
 /// theta and x of simulations. One file .npz, .h5, .hdf5 or .nc: its arrays `theta` and `x`, and `status` where it
-/// has one. One .csv or
-/// .csv.bz2 with a header: the columns called `parameter_names` are theta and the others x; without
-/// parameter_names, columns starting with theta or parameter are theta, those starting with x or data are x
+/// has one. One .csv or .csv.bz2 with a header: the columns called `parameter_names` are theta and the others x;
+/// without parameter_names, columns starting with theta or parameter are theta, those starting with x or data are x
 /// (alone, with a number or with "_" after the word). Two .npy or .csv files: told apart by "theta" in the
 /// name of one of them, else the first is theta. Several such files of one kind are not joined here.
 ///
 /// Shapes   a list [N] is [N, 1]; more than two dimensions are flattened to [N, a b ...]
 /// Errors   IoError: those of the formats, a missing array or column; ShapeError: row counts differ, no rows,
-/// no columns, a status that is no list of N
+///          no columns, a status that is no list of N
 PairTable read_pairs(std::span<const std::filesystem::path> files,
                      std::span<const std::string> parameter_names = {});
 
