@@ -200,7 +200,8 @@ TEST_F(PredictiveProgram, WhatACampaignKnowsOfTheProgramIsEnoughForRowsThatHang)
   const Outcome outcome = check(
       {"--observation", "x_o.csv", "--problem", "hang.toml", "--time-limit", "10", "--num-predicted", "50"});
   EXPECT_EQ(outcome.err.find("pre-flight"), std::string::npos);
-  EXPECT_GT(number(record("c"), "check.predictive.failed"), 3) << outcome.err;
+  // With a minute for each to start none would be done; how many are depends on what else runs.
+  EXPECT_GE(number(record("c"), "check.predictive.failed"), 1) << outcome.err;
 }
 
 }  // namespace
