@@ -52,6 +52,7 @@ class Benchmark {
 
   BenchmarkResult result() {
     folder_.refuse_inputs(options_.anchors);
+    if (!output_.overwrite) earlier_record(folder_);  // refuses one of a newer version
     remove_unfinished_files(folder_.path());
     if (output_.overwrite) remove_asked_for();
     std::optional<std::vector<BenchmarkTask>> tasks =

@@ -93,14 +93,22 @@ SimulationSet held_out_rows(const CheckCommandOptions& options, const RatioEstim
   }
   if (options.simulations.empty()) problem.simulations.task = options.task;
   problem.simulations.num_simulations = options.num_simulations;
-  // Where failures are known, held-out rows are successes as the training rows were.
-  problem.simulations.failures = estimator.success || num_dropped(estimator) > 0 ? "drop" : "stop";
+  problem.simulations.failures = "drop";  // held-out rows are successes as the training rows were
   // A seed of its own: with that of the training the rows would be those of the training.
   const RunContext context = {.pool = run.pool,
                               .seed = RandomStream(run.seed, Stream::check).bits64(),
                               .isa = run.isa,
                               .stop = run.stop};
-  return load_simulations(problem, estimator.prior, context).set;
+  SimulationSet rows = load_simulations(problem, estimator.prior, context).set;
+  const bool knows_failures = estimator.success || num_dropped(estimator) > 0;
+  if (rows.num_dropped > 0 && !knows_failures) {
+    throw DomainError(
+        fmt::format("{}: {}, but the estimator was trained on simulations none of which failed; train it on "
+                    "such simulations "
+                    "(nrec train with --failures model or drop), or leave these rows out",
+                    rows.source, failure_summary(rows)));
+  }
+  return rows;
 }
 
 void check_fit(const SimulationSet& simulations, const RatioEstimator& estimator) {
@@ -108,8 +116,7 @@ void check_fit(const SimulationSet& simulations, const RatioEstimator& estimator
   if (simulations.dim_theta() != dim || simulations.dim_x() != dim_x)
     throw ShapeError(
         fmt::format("{}: theta has {} columns and x {}, but the estimator was trained on {} parameters and "
-                    "{} data; give simulations "
-                    "of the same problem",
+                    "{} data; give simulations of the same problem",
                     simulations.source, simulations.dim_theta(), simulations.dim_x(), dim, dim_x));
   for (std::size_t i = 0; i < simulations.num_rows(); ++i) {
     const std::string outside = estimator.prior.outside_text(simulations.theta.row(i), i);

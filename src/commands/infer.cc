@@ -50,6 +50,8 @@ class Run {
       condition(prior_, read_fixed_parameters(problem_.sampling.fix));
       require_method(problem_.sampling, prior_);
     }
+    if (output_.resume)
+      earlier_record(folder_);  // refuses one of a newer version, which would be overwritten
     if (output_.resume && !fs::exists(folder_.file(files::kCheckpoint)))
       context_.log.info("no checkpoint of an earlier run in " + folder_.path().string() + ": starting anew");
     simulations_ = load_simulations(problem_, prior_, context_);

@@ -41,7 +41,7 @@ std::string value_text(const RecordValue& value) {
   if (const bool* flag = std::get_if<bool>(&value)) return *flag ? "yes" : "no";
   if (const auto* whole = std::get_if<std::int64_t>(&value)) return std::to_string(*whole);
   if (const double* real = std::get_if<double>(&value)) return fmt::format("{:.6g}", *real);
-  if (const auto* text = std::get_if<std::string>(&value)) return *text;
+  if (const auto* text = std::get_if<std::string>(&value)) return one_line_text(*text);
   if (const auto* texts = std::get_if<std::vector<std::string>>(&value)) {
     constexpr std::size_t kMost = 40;
     const bool is_short = texts->size() <= kMost;
@@ -153,6 +153,16 @@ fs::path file_of_run(const fs::path& folder) {
   return !fs::exists(record, code) && fs::exists(checkpoint, code) ? checkpoint : record;
 }
 
+/// A folder without a run in it, but with a database: its reader says what is wrong with that.
+bool is_damaged_campaign(const fs::path& folder) {
+  std::error_code code;
+  if (!fs::is_directory(folder, code) || fs::exists(file_of_run(folder), code)) return false;
+  fs::directory_iterator entries(folder, code);
+  return !code && std::any_of(begin(entries), end(entries), [](const fs::directory_entry& entry) {
+    return entry.path().extension() == ".sqlite";
+  });
+}
+
 /// First bytes of a file. A file that cannot be read is left to the reader's own message.
 std::string first_bytes(const fs::path& path) {
   std::FILE* file = std::fopen(path.c_str(), "rb");
@@ -190,7 +200,7 @@ void list_file(const fs::path& file, bool whole, Listing& list) {
 
 InfoResult info(const fs::path& path, bool whole) {
   std::error_code code;
-  if (is_campaign(path)) {
+  if (is_campaign(path) || is_damaged_campaign(path)) {
     Listing list;
     list.add("folder", path.string());
     list_campaign(path, list);

@@ -99,13 +99,19 @@ std::vector<RowStatus> row_statuses(const std::vector<double>& numbers, const st
   return list;
 }
 
-LoadedSimulations from_files(const Problem& problem, const Prior& prior) {
+LoadedSimulations from_files(const Problem& problem, const Prior& prior, LogSink& log) {
   PairTable pairs = read_files(problem, prior);
   LoadedSimulations loaded;
   // Without folders: the name goes into the estimator, which must not depend on where the files lie.
   for (const std::string& file : problem.simulations.files)
     loaded.set.source += (loaded.set.source.empty() ? "" : ", ") + fs::path(file).filename().string();
   check_theta_names(pairs, prior, loaded.set.source);
+  if (std::ranges::find(pairs.x_names, "status") != pairs.x_names.end()) {
+    log.warning(
+        loaded.set.source +
+        ": the column \"status\" is taken for a datum of x; if it says how simulations ended, leave failed "
+        "rows out and the column, or write .npz with an array of that name");
+  }
   const auto wanted = static_cast<std::size_t>(problem.simulations.num_simulations);
   if (problem.simulations.num_simulations_given) {
     if (wanted > pairs.theta.rows()) {
@@ -169,7 +175,7 @@ LoadedSimulations load_simulations(const Problem& problem, const Prior& prior, c
   const bool is_campaign = uses_campaign(problem);
   LoadedSimulations loaded = is_campaign ? from_campaign(problem, prior, run)
                              : is_task   ? from_task(problem, run)
-                                         : from_files(problem, prior);
+                                         : from_files(problem, prior, run.log);
   if (loaded.unfinished) return loaded;
   if (loaded.set.parameter_names.empty() && loaded.set.dim_theta() == prior.dim())
     loaded.set.parameter_names = prior.names();

@@ -195,6 +195,12 @@ std::vector<std::string> hdf5_names(const std::filesystem::path& path) {
   return dataset_names(file.get(), path.string());
 }
 
+bool hdf5_has(const std::filesystem::path& path, const std::string& name) {
+  const Hdf5Session session;
+  const Hdf5Handle file = open_file(path);
+  return H5Lexists(file.get(), name.c_str(), H5P_DEFAULT) > 0;
+}
+
 NamedArrays read_hdf5(const std::filesystem::path& path, std::span<const std::string> names,
                       const Hdf5Limits& limits) {
   const Hdf5Session session;

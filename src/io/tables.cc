@@ -70,6 +70,13 @@ std::vector<std::string> array_names(const fs::path& path, Format format) {
   return format == Format::npz ? npz_names(path) : hdf5_names(path);
 }
 
+/// Also of one that cannot be read: its reader says why.
+bool has_array(const fs::path& path, Format format, const std::string& name) {
+  if (format != Format::npz) return hdf5_has(path, name);
+  const std::vector<std::string> names = npz_names(path);
+  return std::ranges::find(names, name) != names.end();
+}
+
 NumericArray read_one(const fs::path& path, const std::string& name) {
   const std::vector<std::string> names = {name};
   return std::move(read_named(path, names).at(0).second);
@@ -143,6 +150,13 @@ PairTable split_columns(const CsvTable& table, std::span<const std::string> para
 
 // How each simulation ended, one number a row.
 std::vector<double> status_list(NumericArray array, std::size_t rows, const std::string& where) {
+  if (array.dtype == "|b1") {
+    throw DomainError(
+        fmt::format("{}: \"status\" holds true and false, which do not say which of them is a failure; write "
+                    "numbers, 0 for "
+                    "success and 1 to 5 as docs/formats/campaign.md says, or give it another name",
+                    where));
+  }
   const bool is_list =
       array.shape.size() == 1 || (array.shape.size() == 2 && array.shape[1] == 1);  // [N] or [N, 1]
   if (is_list && array.shape[0] == rows) return std::move(array.values);
@@ -163,8 +177,7 @@ PairTable pairs_of_one_file(const fs::path& path, std::span<const std::string> p
   PairTable pairs;
   pairs.theta = to_matrix(read_one(path, "theta"), where + ": \"theta\"");
   pairs.x = to_matrix(read_one(path, "x"), where + ": \"x\"");
-  const std::vector<std::string> names = array_names(path, format);
-  if (std::ranges::find(names, kStatusArray) != names.end())
+  if (has_array(path, format, kStatusArray))
     pairs.status = status_list(read_one(path, kStatusArray), pairs.theta.rows(), where);
   return pairs;
 }

@@ -204,18 +204,16 @@ SimulationSet without_failures(SimulationSet simulations, FailureRule rule) {
     throw ConfigError(prefix(simulations) + "a rule for failed rows has been applied to this set before");
   const std::string text =
       prefix(simulations) + counts_text(counts) + "; " + first_failure_text(simulations) + ". ";
-  if (num_ok == 0) throw DomainError(text + "No row is left to learn from: mend the simulator");
+  if (num_ok == 0) throw DomainError(text + "No row is left: mend the simulator");
   if (rule == FailureRule::stop) {
-    throw DomainError(text +
-                      "Leaving failed rows out biases the posterior: the ratio then compares successes only, "
-                      "and parameters "
-                      "that often fail look more probable than they are. Choose what to do: --failures model "
-                      "learns the chance "
-                      "of success at every theta from the same simulations and multiplies it in; --failures "
-                      "drop leaves the "
-                      "rows out, right only where failures do not depend on theta or are accidents that say "
-                      "nothing about x; "
-                      "or mend the simulator and simulate again (docs/methods/failures.md)");
+    throw DomainError(
+        text +
+        "Leaving failed rows out biases the posterior: the ratio then compares successes only, "
+        "and parameters that often fail look more probable than they are. Choose what to do: "
+        "--failures model learns the chance of success at every theta from the same simulations "
+        "and multiplies it in; --failures drop leaves the rows out, right only where failures do "
+        "not depend on theta or are accidents that say nothing about x; or mend the simulator and simulate "
+        "again (docs/methods/failures.md)");
   }
   simulations.status_counts = counts;
   if (rule == FailureRule::model) {

@@ -2,6 +2,7 @@
 #include <signal.h>
 
 #include <chrono>
+#include <cmath>
 #include <thread>
 
 #include "nrec/io/json.h"
@@ -58,6 +59,17 @@ TEST_F(Check, WritesEveryCurveAndATable) {
   EXPECT_EQ(std::get<std::vector<std::string>>(*found.find("inputs.files")).size(), 3u);
   EXPECT_FALSE(std::get<bool>(*found.find("check.held_out.is_training")));
   EXPECT_EQ(text(found, "check.observation range.verdict"), "trusted");
+}
+
+TEST_F(Check, FailedRowsOfSimulationsThatTheEstimatorDoesNotKnowAreRefused) {
+  held_out_.x(5, 1) = std::nan("");
+  write_simulations(held_out_, "held_out.npz");
+  const Outcome outcome = check({"--simulations", "held_out.npz"});
+  EXPECT_EQ(outcome.code, 3);
+  expect_in(outcome.err,
+            "1 of 300 simulations failed (1 with nan or infinity in x), but the estimator was trained on "
+            "simulations none of which failed");
+  EXPECT_EQ(outcome.err.find("--failures drop"), std::string::npos) << "check has no such flag";
 }
 
 TEST_F(Check, StrictEndsWithCodeFourWhenNotTrusted) {

@@ -201,6 +201,10 @@ TEST_F(Info, SaysWhatAFileIsThatItCannotTabulate) {
   refuses("cut.safetensors", "cut.safetensors: is not a complete safetensors file");
   write("rows-1-of-1.sqlite", std::string("SQLite format 3\0", 16));
   refuses("rows-1-of-1.sqlite", "is a database; if it is one of a campaign's, give nrec info the folder");
+  std::filesystem::create_directory(folder_ / "campaign");
+  write("campaign/rows-1-of-1.sqlite", std::string(5000, '?'));
+  refuses("campaign",
+          "campaign/rows-1-of-1.sqlite: is not an SQLite database, or its first bytes are damaged");
   write("newer.json", "{\"schema_version\": 99, \"command\": \"infer\"}");
   refuses("newer.json", "newer.json: schema_version = 99, but this program knows records up to version 1");
 }
@@ -252,6 +256,8 @@ TEST_F(Info, NothingFromAFileSteersTheTerminal) {
   expect_in(task.err, "task = \"two\\x1b[1m\\x0amoons\" is not a known task");
   is_plain(task);
   is_plain(run({"info", "no\x1b[1msuch"}));
+  write("forged.json", "{\"message\": \"x\\nstatus   done\"}");
+  expect_in(run({"info", "forged.json"}).out, "x\\x0astatus   done");
 }
 
 }  // namespace

@@ -125,6 +125,19 @@ TEST_F(FileFormat, CsvLineEndsAndBlankLinesMakeNoDifference) {
   expect_in(permuted.err, "are those of the simulations in another order; write them as a, b, c");
 }
 
+TEST_F(FileFormat, AColumnOfStatusIsADatumAndSaidToBe) {
+  const std::vector<std::string> columns = {"mass", "rate", "a", "b", "status"};
+  Matrix<double> table(300, 5);
+  for (std::size_t i = 0; i < 300; ++i) {
+    for (std::size_t j = 0; j < 5; ++j) table(i, j) = j < 2 ? toy_.theta(i, j) : toy_.x(i, j - 2);
+  }
+  write("sims.csv", csv_text(columns, table));
+  const Outcome outcome =
+      infer(kParameters + "[simulations]\nfiles = [\"sims.csv\"]\n" + kObservation + kSmall);
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  expect_in(outcome.err, "warning: sims.csv: the column \"status\" is taken for a datum of x");
+}
+
 TEST_F(FileFormat, ACommaDecimalLocaleChangesNothing) {
   // LOCPATH lets the test bring the locale along where localedef and its sources are installed.
   const std::string make =

@@ -66,6 +66,19 @@ TEST_F(RunFolder, StrictTurnsTheVerdictNotTrustedIntoCodeFour) {
   EXPECT_EQ(infer(whole_, {"--overwrite"}).code, 0);
 }
 
+TEST_F(RunFolder, ARecordOfANewerProgramIsNotReplaced) {
+  write("p.toml", whole_);
+  const auto train = [&] { return run({"train", "p.toml", "--out", "t", "--resume"}); };
+  ASSERT_EQ(train().code, 0);
+  const std::string newer = "{\"schema_version\": 99}";
+  write("t/record.json", newer);
+  const Outcome outcome = train();
+  EXPECT_EQ(outcome.code, 3) << outcome.err;
+  expect_in(outcome.err,
+            "t/record.json: schema_version = 99, but this program knows records up to version 1");
+  EXPECT_EQ(content("t/record.json"), newer);
+}
+
 TEST_F(RunFolder, QuietMeansSilentSuccess) {
   const Outcome outcome = infer(whole_, {"--quiet"});
   EXPECT_EQ(outcome.code, 0);

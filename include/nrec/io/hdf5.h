@@ -19,6 +19,9 @@ struct Hdf5Limits {
 /// Errors   IoError: missing, no HDF5 file, truncated; more than 10,000 objects, a name with a control character
 std::vector<std::string> hdf5_names(const std::filesystem::path& path);
 
+/// Whether a file has something of that name at its root, a group or a link that leads nowhere as well. Errors   as above
+bool hdf5_has(const std::filesystem::path& path, const std::string& name);
+
 /// The datasets called `names` (paths from the root group), in that order. NetCDF-4 files are HDF5 files,
 /// too.
 ///

@@ -8,6 +8,7 @@
 #include "io/tests/temporary_folder.h"
 #include "nrec/core/error.h"
 #include "nrec/io/file.h"
+#include "nrec/io/tables.h"
 
 namespace nrec {
 namespace {
@@ -177,6 +178,50 @@ TEST(Hdf5, RefusesOtherFilesWithoutAWordOfTheLibrary) {
   EXPECT_TRUE(text.ends_with("; it is truncated or of another format, write it again")) << text;
   EXPECT_EQ(without_path(message_of<IoError>([&] { read_one(folder / "g.h5", "x"); }), folder),
             "g.h5: no such file; did you mean \"f.h5\"?");
+}
+
+TEST(Hdf5, TellsALinkThatCannotBeFollowedFromNothing) {
+  const TemporaryFolder folder;
+  const double value = 1;
+  {
+    Hdf5Writer writer(folder / "f.h5");
+    writer.add("a", H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, {1}, &value);
+    writer.add("group/b", H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, {1}, &value);
+    H5Lcreate_external("elsewhere.h5", "a", writer.file(), "outside", H5P_DEFAULT, H5P_DEFAULT);
+    H5Lcreate_soft("/nowhere", writer.file(), "dangling", H5P_DEFAULT, H5P_DEFAULT);
+  }
+  for (const char* name : {"a", "group", "outside", "dangling"})
+    EXPECT_TRUE(hdf5_has(folder / "f.h5", name)) << name;
+  EXPECT_FALSE(hdf5_has(folder / "f.h5", "b"));
+}
+
+TEST(Pairs, OfHdf5WithAStatusThatCannotBeReadAreRefused) {
+  const TemporaryFolder folder;
+  const double values[] = {1, 2};
+  {
+    Hdf5Writer writer(folder / "f.h5");
+    writer.add("theta", H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, {2}, values);
+    writer.add("x", H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, {2}, values);
+    H5Lcreate_external("elsewhere.h5", "a", writer.file(), "status", H5P_DEFAULT, H5P_DEFAULT);
+  }
+  {
+    Hdf5Writer writer(folder / "b.h5");
+    const hid_t boolean = H5Tenum_create(H5T_NATIVE_INT8);
+    const std::int8_t no = 0, yes = 1, both[] = {1, 0};
+    H5Tenum_insert(boolean, "FALSE", &no);
+    H5Tenum_insert(boolean, "TRUE", &yes);
+    writer.add("theta", H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, {2}, values);
+    writer.add("x", H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, {2}, values);
+    writer.add("status", boolean, boolean, {2}, both);
+    H5Tclose(boolean);
+  }
+  const auto message = [&](const char* name) {
+    const std::filesystem::path file[] = {folder / name};
+    return message_of<Error>([&] { read_pairs(file); });
+  };
+  EXPECT_NE(message("f.h5").find("has no dataset \"status\" (links into other files"), std::string::npos);
+  EXPECT_NE(message("b.h5").find("b.h5: \"status\" holds true and false, which do not say"),
+            std::string::npos);
 }
 
 TEST(Hdf5, RefusesATruncatedFile) {

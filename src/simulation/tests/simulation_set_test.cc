@@ -127,15 +127,12 @@ TEST(WithoutFailures, StopCountsByStatusExplainsTheBiasAndNamesTheChoices) {
   EXPECT_EQ(
       text_of<DomainError>([] { without_failures(two_failures(), FailureRule::stop); }),
       "simulations (sims.npz): 2 of 3 simulations failed (1 with nan or infinity in x, 1 ended with an "
-      "error); "
-      "the first is row 1 (from 0), x[1, 0] = nan. Leaving failed rows out biases the posterior: the ratio "
-      "then "
-      "compares successes only, and parameters that often fail look more probable than they are. Choose what "
-      "to "
-      "do: --failures model learns the chance of success at every theta from the same simulations and "
-      "multiplies it in; --failures drop leaves the rows out, right only where failures do not depend on "
-      "theta "
-      "or are accidents that say nothing about x; or mend the simulator and simulate again "
+      "error); the first is row 1 (from 0), x[1, 0] = nan. Leaving failed rows out biases the posterior: the "
+      "ratio then compares successes only, and parameters that often fail look more probable than they are. "
+      "Choose what to do: --failures model learns the chance of success at every theta from the same "
+      "simulations and multiplies it in; --failures drop leaves the rows out, right only where failures do "
+      "not "
+      "depend on theta or are accidents that say nothing about x; or mend the simulator and simulate again "
       "(docs/methods/failures.md)");
 }
 
@@ -191,7 +188,7 @@ TEST(WithoutFailures, RefusesWhenNothingIsLeftAndWhenAppliedTwice) {
     EXPECT_EQ(text_of<DomainError>([&] { without_failures(set, rule); }),
               "simulations (sims.csv): 3 of 3 simulations failed (3 ended with an error); the first is row 0 "
               "(from 0). No "
-              "row is left to learn from: mend the simulator");
+              "row is left: mend the simulator");
   }
   set = without_failures(two_failures(), FailureRule::model);
   set.status = {RowStatus::failed};
