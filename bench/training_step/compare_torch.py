@@ -128,8 +128,7 @@ def compare(torch, np, program, setting, isas, threads, repeats):
             times[isa].append(lines[isa]["ms"])
         together = lines[isas[0]]["steps"]  # as many as the program times together, after one that is not timed
         for name, step in steps.items():
-            if together > 1:
-                step()
+            step()
             start = time.perf_counter()
             for _ in range(together):
                 step()

@@ -112,16 +112,16 @@ struct Contender {
 };
 
 /// Short steps are timed together for so long: training takes one after the other.
-constexpr double kSecondsAtOnce = 0.03, kMostSteps = 30;
+constexpr double kSecondsAtOnce = 0.1, kMostSteps = 100;
 
 /// Bursts of all instruction sets.
 using Peaks = std::map<std::string, std::vector<double>>;
 
-/// Times steps between two series of bursts; all bursts are added to `peaks`. Where there are several, one goes before that is not timed:
-/// the caches are as other contenders left them.
+/// Times steps between two series of bursts; all bursts are added to `peaks`. One goes before that is not timed: caches and
+/// clock are as bursts and other contenders left them.
 void time_steps(Contender& contender, ThreadPool& pool, Peaks& peaks) {
   std::vector<double> around = peak_bursts_gflops(contender.isa, pool);
-  if (contender.steps > 1) contender.run();
+  contender.run();
   const Stopwatch watch;
   for (int i = 0; i < contender.steps; ++i) contender.run();
   const double seconds = watch.seconds() / contender.steps;
