@@ -134,6 +134,9 @@ ParsedLine parse_command_line(std::span<const std::string> words, const VerbSynt
   }
   try {
     app.parse(reversed);
+  } catch (const CLI::ArgumentMismatch& error) {  // "--seed: 1 required  missing"
+    const std::string text = error.what();
+    throw UsageError(text.substr(0, text.find(':')) + ": its value is missing");
   } catch (const CLI::ParseError& error) {
     throw UsageError(error.what());
   }

@@ -40,6 +40,12 @@ std::string missing_file_hint(const std::filesystem::path& path) {
 }
 
 [[noreturn]] void throw_open_error(const std::filesystem::path& path, int code) {
+  std::error_code ignored;
+  if (path.empty()) throw IoError("the name of a file is empty; name the file");
+  if (code == ENOENT && std::filesystem::is_symlink(path, ignored)) {
+    throw IoError(fmt::format("{}: is a link to {}, which is not there", path.string(),
+                              std::filesystem::read_symlink(path, ignored).string()));
+  }
   if (code == ENOENT || code == ENOTDIR) {
     throw IoError(fmt::format("{}: no such file{}", path.string(), missing_file_hint(path)));
   }

@@ -74,7 +74,10 @@ class RecordReader final : public nlohmann::json_sax<Json> {
 
   Record take() { return std::move(record_); }
 
-  bool null() override { fail(fmt::format("\"{}\" is null; leave it out or write \"nan\"", name_)); }
+  bool null() override {
+    require_object();
+    fail(fmt::format("\"{}\" is null; leave it out or write \"nan\"", name_));
+  }
   bool boolean(bool value) override {
     if (in_list_)
       fail(fmt::format("the list \"{}\" holds true or false; only numbers or texts can be listed", name_));
@@ -155,11 +158,14 @@ class RecordReader final : public nlohmann::json_sax<Json> {
 
  private:
   [[noreturn]] void fail(std::string_view what) const { throw IoError(fmt::format("{}: {}", where_, what)); }
+  void require_object() const {
+    if (depth_ == 0) fail("the text is a single value; a record is one object {...}");
+  }
   [[noreturn]] void fail_mixed() const {
     fail(fmt::format("the list \"{}\" mixes numbers and texts; use one kind", name_));
   }
   bool store(RecordValue value) {
-    if (depth_ == 0) fail("the text is a single value; a record is one object {...}");
+    require_object();
     record_.set(name_, std::move(value));
     return true;
   }

@@ -19,6 +19,9 @@ TEST_F(Usage, UnknownVerbsAndFlagsNameTheNearest) {
       {"--num-sims", "--num-simulations"}, {"--epochs", "--max-num-epochs"}, {"--lr", "--learning-rate"}};
   for (const auto& [name, ours] : familiar)
     expect_in(run({"train", "p.toml", name, "3"}).err, std::string("did you mean ") + ours + "?");
+  const Outcome without_value = run({"infer", "p.toml", "--seed"});
+  EXPECT_EQ(without_value.code, 2);
+  expect_in(without_value.err, "--seed: its value is missing");
   const Outcome empty = run({"info", "--json=", "p.toml"});
   EXPECT_EQ(empty.code, 2);
   expect_in(empty.err, "--json= has no value behind its =; leave the = out");

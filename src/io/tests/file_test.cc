@@ -59,6 +59,10 @@ TEST(File, SaysWhyAFileCannotBeRead) {
             "quite_other.csv: no such file; check the name and the folder");
   EXPECT_EQ(io_message(folder, [&] { read_file(folder / "none/a"); }),
             "none/a: no such file; there is no folder none");
+  fs::create_symlink("gone.npz", folder / "link.npz");
+  EXPECT_EQ(io_message(folder, [&] { read_file(folder / "link.npz"); }),
+            "link.npz: is a link to gone.npz, which is not there");
+  EXPECT_EQ(message_of<IoError>([] { read_file(""); }), "the name of a file is empty; name the file");
   EXPECT_EQ(message_of<IoError>([&] { read_file(folder.path()); }),
             folder.path().string() + ": is a folder; give a file in it");
   EXPECT_EQ(io_message(folder, [&] { read_file(folder / "sims.npz", 2); }),

@@ -64,6 +64,7 @@ TEST(Json, RefusesWhatIsNoFlatRecord) {
   EXPECT_EQ(io_message("{\"a\": [[1]]}"), "f: \"a\" is a list inside a list; only flat lists are read");
   EXPECT_EQ(io_message("{\"a\": [{}]}"), "f: \"a\" is an object inside the object; use flat dotted names");
   EXPECT_EQ(io_message("{\"a\": null}"), "f: \"a\" is null; leave it out or write \"nan\"");
+  EXPECT_EQ(io_message("null"), "f: the text is a single value; a record is one object {...}");
   EXPECT_EQ(io_message("{\"a\": [true]}"),
             "f: the list \"a\" holds true or false; only numbers or texts can be listed");
   EXPECT_EQ(io_message("{\"a\": [1, \"b\"]}"), "f: the list \"a\" mixes numbers and texts; use one kind");
