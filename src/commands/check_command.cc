@@ -104,8 +104,7 @@ SimulationSet held_out_rows(const CheckCommandOptions& options, const RatioEstim
   if (rows.num_dropped > 0 && !knows_failures) {
     throw DomainError(
         fmt::format("{}: {}, but the estimator was trained on simulations none of which failed; train it on "
-                    "such simulations "
-                    "(nrec train with --failures model or drop), or leave these rows out",
+                    "such simulations (nrec train with --failures model or drop), or leave these rows out",
                     rows.source, failure_summary(rows)));
   }
   return rows;

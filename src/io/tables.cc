@@ -151,11 +151,10 @@ PairTable split_columns(const CsvTable& table, std::span<const std::string> para
 // How each simulation ended, one number a row.
 std::vector<double> status_list(NumericArray array, std::size_t rows, const std::string& where) {
   if (array.dtype == "|b1") {
-    throw DomainError(
-        fmt::format("{}: \"status\" holds true and false, which do not say which of them is a failure; write "
-                    "numbers, 0 for "
-                    "success and 1 to 5 as docs/formats/campaign.md says, or give it another name",
-                    where));
+    throw DomainError(fmt::format(
+        "{}: \"status\" holds true and false, which do not say which of them is a failure; write "
+        "numbers, 0 for success and 1 to 5 as docs/formats/campaign.md says, or give it another name",
+        where));
   }
   const bool is_list =
       array.shape.size() == 1 || (array.shape.size() == 2 && array.shape[1] == 1);  // [N] or [N, 1]
